@@ -1,0 +1,126 @@
+//! The one error type of the library: what was wrong, where it was found, what was expected.
+//!
+//! `Internal` means a bug of ours; every other variant can be caused by a caller or by data.
+
+use std::path::PathBuf;
+
+/// Shorthand for results of this library.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A parameter outside its range.
+    #[error("{name}: found {found}, expected {expected}")]
+    InvalidParam {
+        /// The parameter's name, as the user writes it (`bandwidth`, `ridge`, ...).
+        name: &'static str,
+        /// What was given.
+        found: String,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// A value in the data that cannot be used.
+    #[error("{origin}: {}: found {found}, expected {expected}", place(*.row, .column))]
+    Input {
+        /// The file or generator.
+        origin: String,
+        /// Data row, counted from 1 after any header; 0 when the whole file is meant.
+        row: u64,
+        /// Column by name (or number), where one cell is to blame.
+        column: Option<String>,
+        /// What was found there.
+        found: String,
+        /// What would have been right.
+        expected: String,
+    },
+    /// Arrays whose sizes do not fit together.
+    #[error("{what}: found {found}, expected {expected}")]
+    Shape {
+        /// Which array or count.
+        what: &'static str,
+        /// Its size.
+        found: usize,
+        /// The size that fits.
+        expected: usize,
+    },
+    /// A matrix that should be positive definite is not, even after the largest jitter allowed.
+    #[error("matrix of {what} is not positive definite at pivot {pivot}, even with {jitter:e} added to its diagonal")]
+    NotPositiveDefinite {
+        /// What the matrix is.
+        what: &'static str,
+        /// The pivot that failed.
+        pivot: usize,
+        /// The largest diagonal addition tried.
+        jitter: f64,
+    },
+    /// Two things that do not belong together, named by the setting that differs.
+    #[error("{field} differs: found {found}, expected {expected}")]
+    Incompatible {
+        /// The setting that differs.
+        field: String,
+        /// Its value here.
+        found: String,
+        /// Its value there.
+        expected: String,
+    },
+    /// Bytes that are not a file of ours, or a damaged one.
+    #[error("{origin}: not a readable model: {reason}")]
+    Format {
+        /// The file.
+        origin: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The operating system said no.
+    #[error("{}: cannot {action}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was being done: `read`, `write`, ...
+        action: &'static str,
+        /// The system's own error.
+        source: std::io::Error,
+    },
+    /// More memory would be needed than allowed.
+    #[error("{what} needs {needed_bytes} bytes, more than the {allowed_bytes} allowed; {advice}")]
+    TooLarge {
+        /// What needs the memory.
+        what: &'static str,
+        /// How much it needs.
+        needed_bytes: u64,
+        /// The limit in force.
+        allowed_bytes: u64,
+        /// What to do instead.
+        advice: &'static str,
+    },
+    /// A bug of ours.
+    #[error("internal error (please report): {0}")]
+    Internal(&'static str),
+}
+
+fn place(row: u64, column: &Option<String>) -> String {
+    match (row, column) {
+        (0, None) => "the file".to_owned(),
+        (0, Some(column)) => format!("column '{column}'"),
+        (row, None) => format!("row {row}"),
+        (row, Some(column)) => format!("row {row}, column '{column}'"),
+    }
+}
+
+impl Error {
+    /// An `Io` error about `path`.
+    pub fn io(path: impl Into<PathBuf>, action: &'static str, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), action, source }
+    }
+
+    /// Checks that a parameter is a finite number above zero.
+    pub fn require_positive(name: &'static str, value: f64) -> Result<f64> {
+        if value.is_finite() && value > 0.0 {
+            Ok(value)
+        } else {
+            Err(Self::InvalidParam { name, found: value.to_string(), expected: "a finite number above 0" })
+        }
+    }
+}

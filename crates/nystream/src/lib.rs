@@ -1,0 +1,14 @@
+//! Kernel machines for streams: one pass over the data, memory fixed in advance, an answer at any time.
+//!
+//! Data flows one way, and a module knows only what stands to its left:
+//! [`source`] → [`preprocess`] → [`kernel`] → [`sketch`] → [`solver`] → [`model`].
+
+pub mod error;
+pub mod linalg;
+pub mod random;
+pub mod rows;
+pub mod kernel;
+pub mod sketch;
+pub mod source;
+
+pub use error::{Error, Result};

@@ -1,0 +1,126 @@
+//! Sums of outer products Σ φφᵀ, a block of rows at a time, at matrix-multiply speed.
+//!
+//! The lower triangle is kept as square tiles, each its own buffer, so that threads share nothing
+//! and every tile is summed in the order of the rows: the result does not depend on the number of
+//! threads.
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, Mat, MatMut, MatRef, Par};
+use rayon::prelude::*;
+
+use super::PARALLEL_WORK;
+use crate::error::{Error, Result};
+
+const TILE: usize = 128;
+
+/// A running Σ φφᵀ.
+#[derive(Debug, Clone)]
+pub struct GramSum {
+    dim: usize,
+    tiles: Vec<Tile>,
+}
+
+#[derive(Debug, Clone)]
+struct Tile {
+    row: usize,
+    col: usize,
+    height: usize,
+    width: usize,
+    data: Vec<f64>,
+}
+
+impl GramSum {
+    /// Zero, of `dim × dim`.
+    pub fn new(dim: usize) -> Self {
+        let starts: Vec<usize> = (0..dim).step_by(TILE).collect();
+        let tiles = starts.iter().flat_map(|&col| {
+            starts.iter().filter(move |&&row| row >= col).map(move |&row| {
+                let (height, width) = (TILE.min(dim - row), TILE.min(dim - col));
+                Tile { row, col, height, width, data: vec![0.0; height * width] }
+            })
+        });
+        Self { dim, tiles: tiles.collect() }
+    }
+
+    /// Number of rows and columns.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Adds ΦᵀΦ for a block of rows Φ (rows × dim, column-major).
+    pub fn add(&mut self, block: MatRef<'_, f64>) {
+        debug_assert_eq!(block.ncols(), self.dim);
+        let rows = block.nrows();
+        let update = |tile: &mut Tile| {
+            let left = block.subcols(tile.row, tile.height).transpose();
+            let right = block.subcols(tile.col, tile.width);
+            let target = MatMut::from_column_major_slice_mut(&mut tile.data, tile.height, tile.width);
+            matmul(target, Accum::Add, left, right, 1.0, Par::Seq);
+        };
+        if rows * self.dim * self.dim / 2 < PARALLEL_WORK {
+            self.tiles.iter_mut().for_each(update);
+        } else {
+            self.tiles.par_iter_mut().for_each(update);
+        }
+    }
+
+    /// Adds another sum of the same size.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        if self.dim != other.dim {
+            return Err(Error::Shape { what: "Gram sum", found: other.dim, expected: self.dim });
+        }
+        for (tile, more) in self.tiles.iter_mut().zip(&other.tiles) {
+            tile.data.iter_mut().zip(&more.data).for_each(|(a, b)| *a += b);
+        }
+        Ok(())
+    }
+
+    /// The whole symmetric matrix.
+    pub fn to_matrix(&self) -> Mat<f64> {
+        let mut out = Mat::zeros(self.dim, self.dim);
+        for tile in &self.tiles {
+            for j in 0..tile.width {
+                for i in 0..tile.height {
+                    let value = tile.data[j * tile.height + i];
+                    let (row, col) = (tile.row + i, tile.col + j);
+                    if row >= col {
+                        out[(row, col)] = value;
+                        out[(col, row)] = value;
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.tiles.iter().map(|t| t.data.capacity() * 8).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_equal_the_naive_product_on_any_number_of_threads() {
+        let mut rng = crate::random::Generator::new(11);
+        let blocks: Vec<Mat<f64>> = [300, 7, 129].map(|rows| Mat::from_fn(rows, 301, |_, _| rng.normal())).into();
+        let sum_on = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let mut sum = GramSum::new(301);
+                blocks.iter().for_each(|b| sum.add(b.as_ref()));
+                sum.to_matrix()
+            })
+        };
+        let sum = sum_on(1);
+        assert_eq!(sum, sum_on(3));
+        let mut naive = Mat::zeros(301, 301);
+        for block in &blocks {
+            naive += block.transpose() * block;
+        }
+        assert!((&sum - &naive).norm_max() < 1e-11);
+    }
+}
