@@ -4,10 +4,10 @@
 //! [`source`] → [`preprocess`] → [`kernel`] → [`sketch`] → [`solver`] → [`model`].
 
 pub mod error;
+pub mod kernel;
 pub mod linalg;
 pub mod random;
 pub mod rows;
-pub mod kernel;
 pub mod sketch;
 pub mod source;
 

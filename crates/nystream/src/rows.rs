@@ -86,7 +86,9 @@ impl<'a> SparseRows<'a> {
         for w in offsets.windows(2) {
             let row = &indices[w[0]..w[1]];
             if row.windows(2).any(|p| p[0] >= p[1]) || row.last().is_some_and(|&j| j as usize >= cols) {
-                return Err(Error::Internal("sparse indices must increase within a row and stay below the column count"));
+                return Err(Error::Internal(
+                    "sparse indices must increase within a row and stay below the column count",
+                ));
             }
         }
         Ok(Self { offsets, indices, values, cols })
@@ -162,9 +164,7 @@ impl<'a> Rows<'a> {
     pub fn all_finite(&self) -> bool {
         match self {
             Self::Dense(rows) => rows.data.iter().all(|v| v.is_finite()),
-            Self::Sparse(rows) => {
-                rows.values[rows.offsets[0]..rows.offsets[rows.len()]].iter().all(|v| v.is_finite())
-            }
+            Self::Sparse(rows) => rows.values[rows.offsets[0]..rows.offsets[rows.len()]].iter().all(|v| v.is_finite()),
         }
     }
 }

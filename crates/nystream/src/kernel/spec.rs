@@ -124,7 +124,11 @@ impl Kernel {
 
     /// k(x, z).
     pub fn pair(&self, x: Row, z: Row) -> f64 {
-        if self.bandwidth().is_some() { self.of_squared_distance(squared_distance(x, z)) } else { self.of_dot(dot(x, z)) }
+        if self.bandwidth().is_some() {
+            self.of_squared_distance(squared_distance(x, z))
+        } else {
+            self.of_dot(dot(x, z))
+        }
     }
 
     /// k(x, x).
@@ -160,15 +164,8 @@ impl Kernel {
 fn zip_columns(x: Row, z: Row, mut visit: impl FnMut(f64, f64)) {
     match (x, z) {
         (Row::Dense(x), Row::Dense(z)) => x.iter().zip(z).for_each(|(&a, &b)| visit(a, b)),
-        (Row::Dense(x), Row::Sparse { indices, values }) => {
-            let mut next = 0;
-            for (j, &a) in x.iter().enumerate() {
-                let hit = indices.get(next).is_some_and(|&i| i as usize == j);
-                visit(a, if hit { values[next] } else { 0.0 });
-                next += usize::from(hit);
-            }
-        }
-        (Row::Sparse { .. }, Row::Dense(_)) => zip_columns(z, x, |b, a| visit(a, b)),
+        (Row::Dense(x), Row::Sparse { indices, values }) => zip_dense_sparse(x, indices, values, visit),
+        (Row::Sparse { indices, values }, Row::Dense(z)) => zip_dense_sparse(z, indices, values, |b, a| visit(a, b)),
         (Row::Sparse { indices: xi, values: xv }, Row::Sparse { indices: zi, values: zv }) => {
             let (mut a, mut b) = (0, 0);
             while a < xi.len() || b < zi.len() {
@@ -179,6 +176,15 @@ fn zip_columns(x: Row, z: Row, mut visit: impl FnMut(f64, f64)) {
                 b += usize::from(j <= i);
             }
         }
+    }
+}
+
+fn zip_dense_sparse(dense: &[f64], indices: &[u32], values: &[f64], mut visit: impl FnMut(f64, f64)) {
+    let mut next = 0;
+    for (j, &a) in dense.iter().enumerate() {
+        let hit = indices.get(next).is_some_and(|&i| i as usize == j);
+        visit(a, if hit { values[next] } else { 0.0 });
+        next += usize::from(hit);
     }
 }
 

@@ -7,7 +7,7 @@
 
 mod record;
 
-pub use record::{LABEL_COLUMN, Oddity, OddCell, RecordBlock, Schema};
+pub use record::{LABEL_COLUMN, OddCell, Oddity, RecordBlock, Schema};
 
 use crate::error::Result;
 
