@@ -6,9 +6,11 @@
 pub mod error;
 pub mod kernel;
 pub mod linalg;
+pub mod model;
 pub mod random;
 pub mod rows;
 pub mod sketch;
+pub mod solver;
 pub mod source;
 
 pub use error::{Error, Result};

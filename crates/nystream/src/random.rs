@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_saved_generator_continues_with_the_same_draws() {
         let mut rng = Generator::with_stream(7, 3);
-        (0..13).for_each(|_| drop(rng.normal()));
+        (0..13).for_each(|_| assert!(rng.normal().is_finite()));
         let mut copy: Generator = serde_json::from_str(&serde_json::to_string(&rng).unwrap()).unwrap();
         assert!((0..100).all(|_| rng.bits() == copy.bits()));
     }

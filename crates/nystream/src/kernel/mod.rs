@@ -5,3 +5,4 @@ mod spec;
 
 pub use centres::{Centres, KernelWorkspace};
 pub use spec::Kernel;
+pub(crate) use spec::squared_distance;

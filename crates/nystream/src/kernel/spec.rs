@@ -188,7 +188,7 @@ fn zip_dense_sparse(dense: &[f64], indices: &[u32], values: &[f64], mut visit: i
     }
 }
 
-pub(super) fn squared_distance(x: Row, z: Row) -> f64 {
+pub(crate) fn squared_distance(x: Row, z: Row) -> f64 {
     let mut sum = 0.0;
     zip_columns(x, z, |a, b| sum += (a - b) * (a - b));
     sum

@@ -1,0 +1,153 @@
+//! Exact kernel ridge regression: (K + μI)w = y (INK, Eq. 3), in O(n³) time and O(n²) memory.
+//!
+//! Departures from the paper: an unpenalised intercept b is fitted, (K + μI)w + b1 = y, 1ᵀw = 0;
+//! switched off, it is Eq. 3.
+
+use faer::Mat;
+
+use super::gcv::{GcvChoice, RidgePath};
+use super::settings::{Ridge, SolverOptions};
+use crate::error::{Error, Result};
+use crate::kernel::{Centres, Kernel};
+use crate::linalg::{Cholesky, SymmetricEigen};
+use crate::model::{ExactPosterior, KernelModel, Uncertainty};
+use crate::rows::Rows;
+
+/// A solved problem.
+#[derive(Debug, Clone)]
+pub struct ExactFit {
+    /// The model; every row is a centre.
+    pub model: KernelModel,
+    /// Ridge, degrees of freedom and generalised cross-validation scores.
+    pub choice: GcvChoice,
+    /// Added to the diagonal of K + μI by its factorisation.
+    pub jitter: f64,
+    /// Residual sum of squares of each target.
+    pub residuals: Vec<f64>,
+    /// Leave-one-out predictions, row-major: rows × targets.
+    pub left_out: Vec<f64>,
+}
+
+/// Solves for every target (row-major: rows × targets), holding at most `allowed_bytes`.
+pub fn solve_exact(
+    kernel: &Kernel,
+    rows: Rows,
+    targets: &[f64],
+    options: &SolverOptions,
+    allowed_bytes: u64,
+) -> Result<ExactFit> {
+    let n = rows.len();
+    if n == 0 {
+        return Err(Error::InvalidParam { name: "rows", found: "0".to_owned(), expected: "at least one row" });
+    }
+    let outputs = targets.len() / n;
+    if outputs * n != targets.len() || outputs == 0 {
+        return Err(Error::Shape { what: "targets", found: targets.len(), expected: n });
+    }
+    check_memory(n, options.ridge, allowed_bytes)?;
+    let ridge = options.ridge.validated()?;
+    let centres = Centres::new(rows);
+    let mut matrix = Mat::zeros(n, n);
+    kernel.block(rows, &centres, &mut Default::default(), matrix.as_mut());
+
+    let means: Vec<f64> = (0..outputs)
+        .map(|t| if options.intercept { (0..n).map(|i| targets[i * outputs + t]).sum::<f64>() / n as f64 } else { 0.0 })
+        .collect();
+    let centred = Mat::from_fn(n, outputs, |i, t| targets[i * outputs + t] - means[t]);
+
+    let ridge = match ridge {
+        Ridge::Fixed(value) => value,
+        Ridge::Auto => choose_ridge(&matrix, &centred, options.intercept)?.ridge,
+    };
+    for i in 0..n {
+        matrix[(i, i)] += ridge;
+    }
+    let factor = Cholesky::new(matrix.as_ref(), "kernels between rows")?;
+    drop(matrix);
+
+    let mut weights = centred.clone();
+    for t in 0..outputs {
+        factor.solve_in_place(weights.as_mut().subcols_mut(t, 1));
+    }
+    let mut intercepts = means;
+    // The constant by elimination: u = A⁻¹1, b = 1ᵀA⁻¹y / 1ᵀu, w = A⁻¹y − bu.
+    let constant = options.intercept.then(|| {
+        let mut ones = Mat::from_fn(n, 1, |_, _| 1.0);
+        factor.solve_in_place(ones.as_mut());
+        ones.col(0).iter().copied().collect::<Vec<f64>>()
+    });
+    let mut inverse_diagonal = factor.inverse_diagonal();
+    if let Some(ones) = &constant {
+        let total: f64 = ones.iter().sum();
+        for t in 0..outputs {
+            let shift = weights.col(t).iter().sum::<f64>() / total;
+            (0..n).for_each(|i| weights[(i, t)] -= shift * ones[i]);
+            intercepts[t] += shift;
+        }
+        inverse_diagonal.iter_mut().zip(ones).for_each(|(d, u)| *d -= u * u / total);
+    }
+
+    // Residuals are μw; left-out ones w_i/[C]_ii, C the inverse of the bordered system.
+    let trace: f64 = inverse_diagonal.iter().sum();
+    let degrees_of_freedom = n as f64 - ridge * trace;
+    let free = (n as f64 - degrees_of_freedom).max(f64::MIN_POSITIVE);
+    let residuals: Vec<f64> = (0..outputs).map(|t| ridge * ridge * weights.col(t).squared_norm_l2()).collect();
+    let mut left_out = Vec::with_capacity(n * outputs);
+    for i in 0..n {
+        for t in 0..outputs {
+            let missed = if inverse_diagonal[i] > 0.0 { weights[(i, t)] / inverse_diagonal[i] } else { 0.0 };
+            left_out.push(targets[i * outputs + t] - missed);
+        }
+    }
+    let choice = GcvChoice {
+        ridge,
+        degrees_of_freedom,
+        scores: residuals.iter().map(|rss| n as f64 * rss / (free * free)).collect(),
+    };
+    let noise_variances = residuals.iter().map(|rss| rss / free).collect();
+    let jitter = factor.jitter();
+    let uncertainty = Uncertainty::Exact(ExactPosterior { factor, constant, ridge, noise_variances });
+    let model = KernelModel::new(*kernel, centres, weights, intercepts, Some(uncertainty))?;
+    Ok(ExactFit { model, choice, jitter, residuals, left_out })
+}
+
+/// Matrices of n × n held at once: the kernel matrix, its factor, and what the chosen method adds.
+fn check_memory(n: usize, ridge: Ridge, allowed_bytes: u64) -> Result<()> {
+    let matrices = if ridge == Ridge::Auto { 5 } else { 3 };
+    let needed_bytes = (n as u64).saturating_mul(n as u64).saturating_mul(8 * matrices);
+    if needed_bytes > allowed_bytes {
+        let advice = "use the two-pass method, which needs memory for its budget only";
+        return Err(Error::TooLarge { what: "exact kernel ridge regression", needed_bytes, allowed_bytes, advice });
+    }
+    Ok(())
+}
+
+fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Result<GcvChoice> {
+    let n = matrix.nrows();
+    let mut centred = matrix.clone();
+    if intercept {
+        // Ridge with a free constant is ridge on centred features: K ← HKH.
+        let means: Vec<f64> = (0..n).map(|j| matrix.col(j).iter().sum::<f64>() / n as f64).collect();
+        let grand = means.iter().sum::<f64>() / n as f64;
+        for j in 0..n {
+            for i in 0..n {
+                centred[(i, j)] += grand - means[i] - means[j];
+            }
+        }
+    }
+    let eigen = SymmetricEigen::new(centred.as_ref())?;
+    let projected = eigen.vectors.transpose() * targets;
+    // In feature space Σφφᵀ has the eigenvalues of K, and (QᵀΣφy)_i = √λ_i (Qᵀy)_i.
+    let roots: Vec<f64> = eigen.values.iter().map(|l| l.max(0.0).sqrt()).collect();
+    let path = RidgePath {
+        projections: (0..targets.ncols())
+            .map(|t| projected.col(t).iter().zip(&roots).map(|(p, r)| p * r).collect())
+            .collect(),
+        target_squares: (0..targets.ncols()).map(|t| targets.col(t).squared_norm_l2()).collect(),
+        rows: n as u64,
+        intercept,
+        floor: 10.0 * f64::EPSILON * n as f64 * eigen.values.last().copied().unwrap_or(0.0),
+        eigenvalues: eigen.values,
+    };
+    path.choose()
+}

@@ -1,0 +1,18 @@
+//! Kernel ridge regression: exact, and regularised Nyström from sums over blocks of rows.
+//!
+//! Both solve for any number of targets at once, with an unpenalised intercept, and choose the
+//! ridge by generalised cross-validation if asked to.
+
+mod bandwidth;
+mod calibrate;
+mod exact;
+mod gcv;
+mod nystrom;
+mod settings;
+
+pub use bandwidth::{alignment_bandwidth, alignment_grid, median_bandwidth};
+pub use calibrate::fit_calibration;
+pub use exact::{ExactFit, solve_exact};
+pub use gcv::{GcvChoice, RidgePath};
+pub use nystrom::{NystromFit, NystromSums};
+pub use settings::{Ridge, SolverOptions};
