@@ -137,17 +137,14 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
     }
     let eigen = SymmetricEigen::new(centred.as_ref())?;
     let projected = eigen.vectors.transpose() * targets;
-    // In feature space Σφφᵀ has the eigenvalues of K, and (QᵀΣφy)_i = √λ_i (Qᵀy)_i.
-    let roots: Vec<f64> = eigen.values.iter().map(|l| l.max(0.0).sqrt()).collect();
+    // The loadings are the coordinates of y themselves.
     let path = RidgePath {
-        projections: (0..targets.ncols())
-            .map(|t| projected.col(t).iter().zip(&roots).map(|(p, r)| p * r).collect())
-            .collect(),
+        loadings: (0..targets.ncols()).map(|t| projected.col(t).iter().copied().collect()).collect(),
         target_squares: (0..targets.ncols()).map(|t| targets.col(t).squared_norm_l2()).collect(),
         rows: n as u64,
         intercept,
         floor: 10.0 * f64::EPSILON * n as f64 * eigen.values.last().copied().unwrap_or(0.0),
-        eigenvalues: eigen.values,
+        eigenvalues: eigen.values.iter().map(|l| l.max(0.0)).collect(),
     };
     path.choose()
 }

@@ -1,12 +1,14 @@
 //! Ridge by generalised cross-validation, from sums alone.
 //!
 //! G. H. Golub, M. Heath, G. Wahba: "Generalized cross-validation as a method for choosing a good
-//! ridge parameter", Technometrics 21 (1979). With Σφφᵀ = QΛQᵀ and c = QᵀΣφy, every ridge μ has
+//! ridge parameter", Technometrics 21 (1979). With Σφφᵀ = QΛQᵀ and loadings u = Λ^(-1/2) QᵀΣφy (the
+//! coordinates of y along the fitted directions), every ridge μ has
 //!
-//! - residual sum of squares  Σy² − Σ c_i² (λ_i + 2μ)/(λ_i + μ)²,
-//! - degrees of freedom       Σ λ_i/(λ_i + μ), plus one for the intercept,
+//! - residual sum of squares  Σy² − Σu² + Σ u_i² (μ/(λ_i + μ))²,
+//! - free rows                n − dof = n − m − (intercept) + Σ μ/(λ_i + μ),
 //!
-//! so GCV(μ) = n · RSS/(n − dof)² costs O(m) a value and no pass over the data.
+//! so GCV(μ) = n · RSS/(n − dof)² costs O(m) a value and no pass over the data. In this form
+//! neither part cancels as the fit approaches interpolation.
 //!
 //! Departures from the paper: several targets share one μ, chosen by the sum of the logarithms of
 //! their GCV (so that no target counts for more because of its unit); μ stays above a floor
@@ -19,8 +21,8 @@ use crate::error::{Error, Result};
 pub struct RidgePath {
     /// Eigenvalues of Σφφᵀ.
     pub eigenvalues: Vec<f64>,
-    /// For each target, Qᵀ Σφy.
-    pub projections: Vec<Vec<f64>>,
+    /// For each target, Λ^(-1/2) Qᵀ Σφy; 0 where the eigenvalue is.
+    pub loadings: Vec<Vec<f64>>,
     /// For each target, Σy² (after centring, if there is an intercept).
     pub target_squares: Vec<f64>,
     /// Number of rows.
@@ -43,33 +45,56 @@ pub struct GcvChoice {
 }
 
 impl RidgePath {
+    /// Puts a path together from Σφφᵀ's eigenvalues and, for each target, QᵀΣφy and Σy².
+    ///
+    /// Eigenvalues far below the floor are rounding errors and count as zero.
+    pub fn from_projections(
+        mut eigenvalues: Vec<f64>,
+        projections: Vec<Vec<f64>>,
+        target_squares: Vec<f64>,
+        rows: u64,
+        intercept: bool,
+        floor: f64,
+    ) -> Self {
+        let negligible = (1e-3 * floor).max(f64::MIN_POSITIVE);
+        eigenvalues.iter_mut().filter(|l| **l < negligible).for_each(|l| *l = 0.0);
+        let loading = |c: f64, l: f64| if l > 0.0 { c / l.sqrt() } else { 0.0 };
+        let loadings = projections
+            .iter()
+            .map(|target| target.iter().zip(&eigenvalues).map(|(&c, &l)| loading(c, l)).collect())
+            .collect();
+        Self { eigenvalues, loadings, target_squares, rows, intercept, floor }
+    }
+
+    fn free_rows(&self, ridge: f64) -> f64 {
+        let shrunk: f64 = self.eigenvalues.iter().map(|&l| ridge / (l + ridge)).sum();
+        self.rows as f64 - (self.eigenvalues.len() + usize::from(self.intercept)) as f64 + shrunk
+    }
+
     /// Degrees of freedom of the ridge μ.
     #[doc(alias = "effective dimension")]
     pub fn degrees_of_freedom(&self, ridge: f64) -> f64 {
-        let slope: f64 = self.eigenvalues.iter().map(|&l| l.max(0.0) / (l.max(0.0) + ridge)).sum();
+        let slope: f64 = self.eigenvalues.iter().map(|&l| l / (l + ridge)).sum();
         slope + f64::from(u8::from(self.intercept))
     }
 
     /// Residual sum of squares of one target at the ridge μ, never below rounding error.
     pub fn residual(&self, target: usize, ridge: f64) -> f64 {
-        let explained: f64 = self
-            .eigenvalues
-            .iter()
-            .zip(&self.projections[target])
-            .map(|(&l, &c)| c * c * (l.max(0.0) + 2.0 * ridge) / (l.max(0.0) + ridge).powi(2))
-            .sum();
+        let loadings = &self.loadings[target];
         let total = self.target_squares[target];
-        (total - explained).max(total * f64::EPSILON).max(f64::MIN_POSITIVE)
+        let outside = total - loadings.iter().map(|u| u * u).sum::<f64>();
+        let inside: f64 = self.eigenvalues.iter().zip(loadings).map(|(&l, &u)| (u * ridge / (l + ridge)).powi(2)).sum();
+        outside.max(total * f64::EPSILON).max(f64::MIN_POSITIVE) + inside
     }
 
     /// GCV of one target at the ridge μ; infinite where the model has as many parameters as rows.
     pub fn score(&self, target: usize, ridge: f64) -> f64 {
-        let free = self.rows as f64 - self.degrees_of_freedom(ridge);
+        let free = self.free_rows(ridge);
         if free <= 0.0 { f64::INFINITY } else { self.rows as f64 * self.residual(target, ridge) / (free * free) }
     }
 
     fn objective(&self, log_ridge: f64) -> f64 {
-        (0..self.projections.len()).map(|t| self.score(t, log_ridge.exp()).ln()).sum()
+        (0..self.loadings.len()).map(|t| self.score(t, log_ridge.exp()).ln()).sum()
     }
 
     /// The ridge of least GCV: a logarithmic grid, then golden section around its best point.
@@ -100,7 +125,7 @@ impl RidgePath {
         GcvChoice {
             ridge,
             degrees_of_freedom: self.degrees_of_freedom(ridge),
-            scores: (0..self.projections.len()).map(|t| self.score(t, ridge)).collect(),
+            scores: (0..self.loadings.len()).map(|t| self.score(t, ridge)).collect(),
         }
     }
 }
@@ -120,14 +145,9 @@ mod tests {
         let y = Mat::from_fn(n, 1, |i, _| phi[(i, 0)] + phi[(i, 3)] + noise * rng.normal());
         let eigen = SymmetricEigen::new((phi.transpose() * &phi).as_ref()).unwrap();
         let projection = eigen.vectors.transpose() * (phi.transpose() * &y);
-        let path = RidgePath {
-            eigenvalues: eigen.values.clone(),
-            projections: vec![(0..m).map(|i| projection[(i, 0)]).collect()],
-            target_squares: vec![y.squared_norm_l2()],
-            rows: n as u64,
-            intercept: false,
-            floor: 0.0,
-        };
+        let projections = vec![(0..m).map(|i| projection[(i, 0)]).collect()];
+        let squares = vec![y.squared_norm_l2()];
+        let path = RidgePath::from_projections(eigen.values, projections, squares, n as u64, false, 0.0);
         (phi, y, path)
     }
 

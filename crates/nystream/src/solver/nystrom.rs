@@ -164,14 +164,15 @@ impl NystromSums {
             Ridge::Auto => {
                 let eigen = SymmetricEigen::new(gram.as_ref())?;
                 let projected = eigen.vectors.transpose() * &cross;
-                let path = RidgePath {
-                    eigenvalues: eigen.values,
-                    projections: (0..targets).map(|t| projected.col(t).iter().copied().collect()).collect(),
-                    target_squares: squares.clone(),
-                    rows: self.rows,
-                    intercept: options.intercept,
+                let projections = (0..targets).map(|t| projected.col(t).iter().copied().collect()).collect();
+                let path = RidgePath::from_projections(
+                    eigen.values,
+                    projections,
+                    squares.clone(),
+                    self.rows,
+                    options.intercept,
                     floor,
-                };
+                );
                 Some(path.choose()?)
             }
             Ridge::Fixed(_) => None,
