@@ -76,6 +76,10 @@ impl KernelModel {
         self.uncertainty = None;
         self
     }
+    /// Adds a constant to each target.
+    pub fn shift_outputs(&mut self, shift: &[f64]) {
+        self.intercepts.iter_mut().zip(shift).for_each(|(intercept, s)| *intercept += s);
+    }
     /// Number of targets.
     pub fn outputs(&self) -> usize {
         self.intercepts.len()

@@ -1,9 +1,13 @@
-//! Fitted models: predictions, their standard deviations, class probabilities.
+//! Fitted models: predictions, their standard deviations, class probabilities, files.
 
 mod calibration;
+mod file;
 mod kernel_model;
+mod trained;
 mod uncertainty;
 
 pub use calibration::Calibration;
+pub(crate) use calibration::class_scores;
 pub use kernel_model::{KernelModel, PredictWorkspace};
+pub use trained::{Predictions, Summary, TrainedModel};
 pub use uncertainty::{ExactPosterior, NystromPosterior, Uncertainty};

@@ -109,7 +109,13 @@ fn squared_columns(matrix: &Mat<f64>) -> Vec<f64> {
 }
 
 impl NystromPosterior {
-    fn variance_factors(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> Vec<f64> {
+    /// For rows that were learnt from, how much each pulls its own prediction: h with ŷ = h y + …, given their
+    /// kernel block. The prediction without the row itself is then (ŷ − h y)/(1 − h).
+    pub fn leverages(&self, block: MatRef<'_, f64>) -> Vec<f64> {
+        self.leverages_and_spans(block).0
+    }
+
+    fn leverages_and_spans(&self, block: MatRef<'_, f64>) -> (Vec<f64>, Vec<f64>) {
         let mut features = Mat::from_fn(block.ncols(), block.nrows(), |j, i| self.weights[j] * block[(i, j)]);
         self.whitening.forward_in_place(features.as_mut());
         let spanned = squared_columns(&features);
@@ -121,10 +127,15 @@ impl NystromPosterior {
             }
         }
         self.posterior.forward_in_place(features.as_mut());
-        let known = squared_columns(&features);
+        let leverages = squared_columns(&features).into_iter().map(|inside| inside + constant_part).collect();
+        (leverages, spanned)
+    }
+
+    fn variance_factors(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> Vec<f64> {
+        let (leverages, spanned) = self.leverages_and_spans(block);
         // Rounding may leave the unspanned part a hair below zero.
         let unspanned = diagonal.iter().zip(&spanned).map(|(k, s)| (k - s).max(0.0) / self.ridge);
-        unspanned.zip(known).map(|(outside, inside)| 1.0 + constant_part + inside + outside).collect()
+        unspanned.zip(leverages).map(|(outside, inside)| 1.0 + inside + outside).collect()
     }
 }
 

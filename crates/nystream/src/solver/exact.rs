@@ -44,7 +44,7 @@ pub fn solve_exact(
     if outputs * n != targets.len() || outputs == 0 {
         return Err(Error::Shape { what: "targets", found: targets.len(), expected: n });
     }
-    check_memory(n, options.ridge, allowed_bytes)?;
+    check_exact_memory(n as u64, options.ridge, allowed_bytes)?;
     let ridge = options.ridge.validated()?;
     let centres = Centres::new(rows);
     let mut matrix = Mat::zeros(n, n);
@@ -111,10 +111,11 @@ pub fn solve_exact(
     Ok(ExactFit { model, choice, jitter, residuals, left_out })
 }
 
-/// Matrices of n × n held at once: the kernel matrix, its factor, and what the chosen method adds.
-fn check_memory(n: usize, ridge: Ridge, allowed_bytes: u64) -> Result<()> {
+/// Refuses a number of rows whose n × n matrices (the kernel matrix, its factor, and what the choice of a ridge
+/// adds) do not fit.
+pub fn check_exact_memory(rows: u64, ridge: Ridge, allowed_bytes: u64) -> Result<()> {
     let matrices = if ridge == Ridge::Auto { 5 } else { 3 };
-    let needed_bytes = (n as u64).saturating_mul(n as u64).saturating_mul(8 * matrices);
+    let needed_bytes = rows.saturating_mul(rows).saturating_mul(8 * matrices);
     if needed_bytes > allowed_bytes {
         let advice = "use the two-pass method, which needs memory for its budget only";
         return Err(Error::TooLarge { what: "exact kernel ridge regression", needed_bytes, allowed_bytes, advice });

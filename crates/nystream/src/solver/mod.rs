@@ -12,7 +12,7 @@ mod settings;
 
 pub use bandwidth::{alignment_bandwidth, alignment_grid, median_bandwidth};
 pub use calibrate::fit_calibration;
-pub use exact::{ExactFit, solve_exact};
+pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
 pub use nystrom::{NystromFit, NystromSums};
 pub use settings::{Ridge, SolverOptions};

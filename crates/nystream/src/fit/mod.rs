@@ -1,0 +1,21 @@
+//! From a source to a trained model: the passes over the data, in bounded memory.
+//!
+//! [`two_pass`] reads the data twice: the first pass learns columns, labels and scaling and keeps a
+//! seeded sample; kernel bandwidth and dictionary come from the sample; the second pass sums. It
+//! holds O(m² + md) numbers whatever the number of rows. [`exact`] holds everything.
+
+mod choose;
+mod codes;
+mod exact;
+mod observe;
+mod options;
+mod reservoir;
+mod two_pass;
+
+pub use choose::{BandwidthChoice, choose_bandwidth};
+pub use codes::TargetCodes;
+pub use exact::exact;
+pub use observe::{Observer, Silent};
+pub use options::{Bandwidth, FitOptions, KernelFamily};
+pub use reservoir::Reservoir;
+pub use two_pass::{FirstPass, first_pass, second_pass, two_pass};

@@ -1,0 +1,171 @@
+//! What a caller may set of a fit.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::preprocess::{Scale, TableOptions};
+use crate::sketch::DictionaryMethod;
+use crate::solver::{Ridge, SolverOptions};
+
+/// A kernel whose bandwidth is still to be chosen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KernelFamily(Kernel);
+
+impl KernelFamily {
+    /// The kind of this kernel; its bandwidth, if it has one, does not count.
+    pub fn of(kernel: Kernel) -> Self {
+        Self(kernel)
+    }
+    /// Whether there is a bandwidth to choose.
+    pub fn has_bandwidth(&self) -> bool {
+        self.0.bandwidth().is_some()
+    }
+    /// The kernel of this bandwidth; a kernel without one is given as it is.
+    pub fn with_bandwidth(&self, bandwidth: f64) -> Result<Kernel> {
+        self.0.with_bandwidth(bandwidth)
+    }
+    /// The name a user writes.
+    pub fn name(&self) -> &'static str {
+        self.0.name()
+    }
+}
+
+/// How the bandwidth is found.
+#[doc(alias = "σ")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bandwidth {
+    /// The median heuristic, then multiples of it judged on held-out rows of the sample.
+    Auto,
+    /// The median heuristic alone.
+    Median,
+    /// Centred kernel alignment over the grid of SkeGD.
+    Alignment,
+    /// This value, above 0.
+    Fixed(f64),
+}
+
+impl FromStr for Bandwidth {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || Error::InvalidParam {
+            name: "bandwidth",
+            found: format!("'{text}'"),
+            expected: "'auto', 'median', 'alignment' or a finite number above 0",
+        };
+        match text {
+            "auto" => Ok(Self::Auto),
+            "median" => Ok(Self::Median),
+            "alignment" => Ok(Self::Alignment),
+            _ => {
+                let value = text.parse().map_err(|_| wrong())?;
+                Ok(Self::Fixed(Error::require_positive("bandwidth", value).map_err(|_| wrong())?))
+            }
+        }
+    }
+}
+
+/// Everything about a fit but the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FitOptions {
+    /// Columns, labels, scaling.
+    pub table: TableOptions,
+    /// Which kernel.
+    pub kernel: KernelFamily,
+    /// Its bandwidth.
+    pub bandwidth: Bandwidth,
+    /// Ridge and intercept.
+    pub solver: SolverOptions,
+    /// Most atoms.
+    #[doc(alias = "B")]
+    pub budget: usize,
+    /// How atoms are chosen from the sample of the first pass.
+    pub dictionary: DictionaryMethod,
+    /// γ of the methods that sample by leverage scores.
+    #[doc(alias = "γ")]
+    pub leverage_ridge: Option<f64>,
+    /// Of all random choices.
+    pub seed: u64,
+    /// Rows of the sample that bandwidth and atoms are chosen from; none means ten times the budget, at least 10,000.
+    pub sample: Option<usize>,
+    /// Most memory that an exact fit may take.
+    pub allowed_bytes: u64,
+}
+
+impl Default for FitOptions {
+    fn default() -> Self {
+        Self {
+            table: TableOptions { scale: Scale::Standard, ..TableOptions::default() },
+            kernel: KernelFamily(Kernel::Gaussian { bandwidth: 1.0 }),
+            bandwidth: Bandwidth::Auto,
+            solver: SolverOptions::default(),
+            budget: 1000,
+            dictionary: DictionaryMethod::RpCholesky,
+            leverage_ridge: None,
+            seed: 0,
+            sample: None,
+            allowed_bytes: 4 << 30,
+        }
+    }
+}
+
+impl FitOptions {
+    /// Checks what can be checked before any data is read.
+    pub fn validated(&self) -> Result<()> {
+        if self.budget == 0 {
+            let found = "0".to_owned();
+            return Err(Error::InvalidParam { name: "budget", found, expected: "at least 1 atom" });
+        }
+        if self.sample == Some(0) {
+            let found = "0".to_owned();
+            return Err(Error::InvalidParam { name: "sample", found, expected: "at least 1 row" });
+        }
+        if let Ridge::Fixed(value) = self.solver.ridge {
+            Error::require_positive("ridge", value)?;
+        }
+        if let Bandwidth::Fixed(value) = self.bandwidth {
+            Error::require_positive("bandwidth", value)?;
+        }
+        if let Some(value) = self.leverage_ridge {
+            Error::require_positive("leverage-ridge", value)?;
+        }
+        if !self.kernel.has_bandwidth() && self.bandwidth != Bandwidth::Auto {
+            return Err(Error::InvalidParam {
+                name: "bandwidth",
+                found: format!("a bandwidth for the {} kernel", self.kernel.name()),
+                expected: "none, because that kernel has no bandwidth",
+            });
+        }
+        Ok(())
+    }
+
+    /// Rows of the sample.
+    pub fn sample_rows(&self) -> usize {
+        self.sample.unwrap_or((10 * self.budget).clamp(10_000, 50_000)).max(self.budget)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bandwidth_is_a_word_or_a_positive_number() {
+        assert_eq!("alignment".parse::<Bandwidth>().unwrap(), Bandwidth::Alignment);
+        assert_eq!("2.5".parse::<Bandwidth>().unwrap(), Bandwidth::Fixed(2.5));
+        for bad in ["0", "-2", "wide", "NaN"] {
+            assert!(matches!(bad.parse::<Bandwidth>(), Err(Error::InvalidParam { name: "bandwidth", .. })), "{bad}");
+        }
+    }
+
+    #[test]
+    fn wrong_options_are_refused_before_reading() {
+        assert!(FitOptions { budget: 0, ..FitOptions::default() }.validated().is_err());
+        assert!(FitOptions { leverage_ridge: Some(-1.0), ..FitOptions::default() }.validated().is_err());
+        let linear = KernelFamily::of(Kernel::Linear);
+        assert!(FitOptions { kernel: linear, ..FitOptions::default() }.validated().is_ok());
+        let with = FitOptions { kernel: linear, bandwidth: Bandwidth::Fixed(1.0), ..FitOptions::default() };
+        assert!(with.validated().is_err());
+    }
+}

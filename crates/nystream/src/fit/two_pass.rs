@@ -1,0 +1,197 @@
+//! Nyström ridge regression in two passes over a source of any size.
+//!
+//! First pass: columns, labels, scaling, a seeded sample. Between them: bandwidth and dictionary,
+//! from the sample. Second pass: the sums of [`NystromSums`]. Memory: O(m² + md) and the sample.
+
+use faer::Mat;
+
+use super::choose::{BandwidthChoice, choose_bandwidth, sum_block};
+use super::codes::TargetCodes;
+use super::observe::Observer;
+use super::options::FitOptions;
+use super::reservoir::Reservoir;
+use crate::error::{Error, Result};
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::model::{Calibration, KernelModel, PredictWorkspace, Summary, TrainedModel, Uncertainty, class_scores};
+use crate::preprocess::{Batch, CodedBlock, Preprocessor, Scan};
+use crate::random::Generator;
+use crate::rows::Rows;
+use crate::sketch::{Dictionary, DictionaryOptions, build};
+use crate::solver::{NystromSums, Ridge, fit_calibration};
+use crate::source::{RecordBlock, RecordSource};
+
+/// Records read at a time in the first pass.
+const READ: usize = 4096;
+/// Rows of the sample whose left-out scores calibrate probabilities.
+const CALIBRATE: usize = 4096;
+/// Stream of the seed that draws the sample.
+const SAMPLE_STREAM: u64 = 101;
+
+/// What the first pass learnt.
+#[derive(Debug)]
+pub struct FirstPass {
+    /// Maps records to rows from now on.
+    pub preprocessor: Preprocessor,
+    /// A uniform sample of the rows, preprocessed, in random order.
+    pub sample: Batch,
+    /// Numbers of the sampled rows, from 0.
+    pub sample_rows: Vec<u64>,
+}
+
+/// Reads the source once.
+pub fn first_pass(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut dyn Observer) -> Result<FirstPass> {
+    observer.stage("first pass: columns, scaling, sample");
+    let mut block = RecordBlock::default();
+    let mut coded = CodedBlock::default();
+    let mut more = source.read(&mut block, READ)?;
+    // Some sources know their columns only after the first block.
+    let mut scan = Scan::new(source.schema(), source.origin(), options.table.clone())?;
+    let mut reservoir = Reservoir::new(options.sample_rows(), Generator::with_stream(options.seed, SAMPLE_STREAM));
+    while more {
+        scan.encode(&block, &mut coded)?;
+        reservoir.offer(&coded);
+        observer.rows(block.len() as u64, source.progress());
+        more = source.read(&mut block, READ)?;
+    }
+    let preprocessor = scan.finish()?;
+    let (coded, sample_rows) = reservoir.finish();
+    let mut sample = Batch::default();
+    preprocessor.finish_coded(&coded, &mut sample)?;
+    Ok(FirstPass { preprocessor, sample, sample_rows })
+}
+
+/// Rows of a kernel block with this many atoms: about 8 MB.
+pub(super) fn block_rows(atoms: usize) -> usize {
+    ((1 << 20) / atoms.max(1)).clamp(64, 4096)
+}
+
+/// Reads the source again and sums the kernels of its rows with the atoms.
+pub fn second_pass(
+    source: &mut dyn RecordSource,
+    preprocessor: &Preprocessor,
+    codes: &TargetCodes,
+    kernel: &Kernel,
+    dictionary: &Dictionary,
+    observer: &mut dyn Observer,
+) -> Result<NystromSums> {
+    observer.stage("second pass: sums");
+    source.rewind()?;
+    let centres = Centres::new(dictionary.atoms().rows());
+    let mut sums = NystromSums::new(dictionary.len(), codes.outputs());
+    let mut block = RecordBlock::default();
+    let (mut batch, mut coded) = (Batch::default(), Mat::new());
+    let (mut workspace, mut scratch) = (KernelWorkspace::default(), Vec::new());
+    let step = block_rows(dictionary.len());
+    let mut binding = None;
+    while source.read(&mut block, step)? {
+        let binding = match &mut binding {
+            Some(binding) => binding,
+            None => binding.insert(preprocessor.bind(source.schema(), source.origin())?),
+        };
+        preprocessor.transform(binding, &block, &mut batch, true)?;
+        codes.encode(&batch.targets, &mut coded);
+        sum_block(kernel, batch.rows.rows(), coded.as_ref(), &centres, &mut sums, &mut workspace, &mut scratch);
+        observer.rows(block.len() as u64, source.progress());
+    }
+    if sums.rows() != preprocessor.rows() {
+        return Err(Error::Incompatible {
+            field: format!("number of rows of {} on the second reading", source.origin()),
+            found: sums.rows().to_string(),
+            expected: preprocessor.rows().to_string(),
+        });
+    }
+    Ok(sums)
+}
+
+/// Fits a model in two passes.
+pub fn two_pass(
+    source: &mut dyn RecordSource,
+    options: &FitOptions,
+    observer: &mut dyn Observer,
+) -> Result<(TrainedModel, BandwidthChoice)> {
+    options.validated()?;
+    if !source.rereadable() {
+        return Err(Error::InvalidParam {
+            name: "method",
+            found: format!("two-pass on {}", source.origin()),
+            expected: "a source that can be read twice, such as a file",
+        });
+    }
+    let first = first_pass(source, options, observer)?;
+    let codes = TargetCodes::of(&first.preprocessor);
+    observer.stage("bandwidth");
+    let choice = choose_bandwidth(options, &first.sample, &codes)?;
+    observer.stage("dictionary");
+    let dictionary_options = DictionaryOptions {
+        leverage_ridge: options.leverage_ridge,
+        seed: options.seed,
+        ..DictionaryOptions::new(options.budget)
+    };
+    let (dictionary, _) = build(options.dictionary, &choice.kernel, first.sample.rows.rows(), &dictionary_options)?;
+    let sums = second_pass(source, &first.preprocessor, &codes, &choice.kernel, &dictionary, observer)?;
+    observer.stage("solving");
+    let fit = sums.solve(&choice.kernel, &dictionary, &options.solver)?;
+    let mut regression = fit.model;
+    let calibration = match &codes {
+        TargetCodes::Numbers { shift } => {
+            regression.shift_outputs(shift);
+            None
+        }
+        TargetCodes::Classes { count } => Some(calibrate(&regression, &first.sample, &codes, *count)?),
+    };
+    let summary = Summary {
+        method: "two-pass".to_owned(),
+        dictionary: Some(options.dictionary.to_string()),
+        rows: sums.rows(),
+        budget: Some(options.budget),
+        bandwidth_by: choice.by.map(str::to_owned),
+        ridge: fit.choice.ridge,
+        ridge_by_gcv: options.solver.ridge == Ridge::Auto,
+        leverage_ridge: Some(fit.leverage_ridge),
+        jitter: fit.jitter,
+        effective_dim: fit.choice.degrees_of_freedom,
+        captured: Some(fit.captured),
+        estimated_rmse: fit.choice.scores.iter().map(|score| score.sqrt()).collect(),
+        seed: options.seed,
+    };
+    Ok((TrainedModel::new(first.preprocessor, regression, calibration, summary)?, choice))
+}
+
+/// Fits probabilities on the leave-one-out scores of the sample.
+fn calibrate(model: &KernelModel, sample: &Batch, codes: &TargetCodes, classes: usize) -> Result<Calibration> {
+    let Some(Uncertainty::Nystrom(posterior)) = model.uncertainty() else {
+        return Err(Error::Internal("a Nyström fit without its posterior"));
+    };
+    let count = sample.len().min(CALIBRATE);
+    let rows: Rows = sample.rows.rows().slice(0, count);
+    let mut outputs = Vec::new();
+    model.predict(rows, &mut PredictWorkspace::default(), &mut outputs)?;
+    let mut block = Mat::zeros(count, model.centres().len());
+    model.kernel().block(rows, model.centres(), &mut KernelWorkspace::default(), block.as_mut());
+    let leverages = posterior.leverages(block.as_ref());
+    let mut coded = Mat::new();
+    codes.encode(&sample.targets[..count], &mut coded);
+    let width = codes.outputs();
+    for (i, &h) in leverages.iter().enumerate() {
+        for t in 0..width {
+            let fitted = &mut outputs[i * width + t];
+            *fitted = (*fitted - h * coded[(i, t)]) / (1.0 - h).max(1e-6);
+        }
+    }
+    scores_to_calibration(&outputs, &sample.targets[..count], width, classes)
+}
+
+/// Calibrates on left-out outputs (rows × width) of rows with these class indices.
+pub(super) fn scores_to_calibration(
+    outputs: &[f64],
+    targets: &[f64],
+    width: usize,
+    classes: usize,
+) -> Result<Calibration> {
+    let mut scores = vec![0.0; targets.len() * classes];
+    for (row, scores) in outputs.chunks_exact(width).zip(scores.chunks_exact_mut(classes)) {
+        class_scores(row, classes, scores);
+    }
+    let labels: Vec<usize> = targets.iter().map(|&class| class as usize).collect();
+    fit_calibration(&scores, &labels, classes)
+}

@@ -1,0 +1,223 @@
+//! Saving and loading trained models (kind `krr-model` of the container; see docs/format.md).
+//!
+//! Triangular factors are stored as their lower triangles, column by column. Everything that is
+//! read is checked before it is used, so that a damaged or hostile file gives an error.
+
+use std::path::Path;
+
+use faer::{Mat, MatRef};
+use serde::{Deserialize, Serialize};
+
+use super::calibration::Calibration;
+use super::kernel_model::KernelModel;
+use super::trained::{Summary, TrainedModel};
+use super::uncertainty::{ExactPosterior, NystromPosterior, Uncertainty};
+use crate::error::Result;
+use crate::kernel::{Centres, Kernel};
+use crate::linalg::Cholesky;
+use crate::persist::Container;
+use crate::preprocess::Preprocessor;
+use crate::rows::{RowBlock, Rows, SparseRows};
+
+const KIND: &str = "krr-model";
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    kernel: Kernel,
+    preprocessor: Preprocessor,
+    calibration: Option<Calibration>,
+    summary: Summary,
+    features: usize,
+    posterior: Option<PosteriorHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+enum PosteriorHeader {
+    Nystrom { ridge: f64, rows: Option<f64> },
+    Exact { ridge: f64, intercept: bool },
+}
+
+impl TrainedModel {
+    /// Writes the model to a file: aside first, then renamed, so that no half-written file is ever seen.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.to_container()?.save(path)
+    }
+
+    /// The bytes of the model's file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.to_container()?.to_bytes()
+    }
+
+    /// Reads a model from a file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_container(Container::load(path)?)
+    }
+
+    /// Reads a model from bytes; `origin` names them in errors.
+    pub fn from_bytes(origin: &str, bytes: &[u8]) -> Result<Self> {
+        Self::from_container(Container::from_bytes(origin, bytes)?)
+    }
+
+    fn to_container(&self) -> Result<Container> {
+        let regression = &self.regression;
+        let (atoms, outputs) = (regression.centres().len(), regression.outputs());
+        let document = Document {
+            kernel: *regression.kernel(),
+            preprocessor: self.preprocessor.clone(),
+            calibration: self.calibration.clone(),
+            summary: self.summary.clone(),
+            features: regression.centres().rows().cols(),
+            posterior: regression.uncertainty().map(|uncertainty| match uncertainty {
+                Uncertainty::Nystrom(p) => {
+                    PosteriorHeader::Nystrom { ridge: p.ridge, rows: p.constant.as_ref().map(|(_, rows)| *rows) }
+                }
+                Uncertainty::Exact(p) => PosteriorHeader::Exact { ridge: p.ridge, intercept: p.constant.is_some() },
+            }),
+        };
+        let document = serde_json::to_value(document)
+            .map_err(|_| crate::Error::Internal("a model's description could not be written"))?;
+        let mut file = Container::new(KIND, document);
+        put_rows(&mut file, regression.centres().rows())?;
+        let coefficients = regression.coefficients().col_iter().flat_map(|c| c.iter().copied()).collect();
+        file.put_f64("coefficients", &[outputs, atoms], coefficients)?;
+        file.put_f64("intercepts", &[outputs], regression.intercepts().to_vec())?;
+        match regression.uncertainty() {
+            Some(Uncertainty::Nystrom(p)) => {
+                file.put_f64("weights", &[atoms], p.weights.clone())?;
+                put_factor(&mut file, "whitening", p.whitening.factor())?;
+                put_factor(&mut file, "posterior", p.posterior.factor())?;
+                if let Some((mean, _)) = &p.constant {
+                    file.put_f64("mean_feature", &[atoms], mean.clone())?;
+                }
+                file.put_f64("noise_variances", &[outputs], p.noise_variances.clone())?;
+            }
+            Some(Uncertainty::Exact(p)) => {
+                put_factor(&mut file, "posterior", p.factor.factor())?;
+                if let Some(ones) = &p.constant {
+                    file.put_f64("solved_ones", &[atoms], ones.clone())?;
+                }
+                file.put_f64("noise_variances", &[outputs], p.noise_variances.clone())?;
+            }
+            None => {}
+        }
+        Ok(file)
+    }
+
+    fn from_container(mut file: Container) -> Result<Self> {
+        file.expect_kind(KIND)?;
+        let document: Document = file.document_as()?;
+        let kernel = document.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
+        let atoms = take_rows(&mut file, document.features)?;
+        let centres = Centres::new(atoms.rows());
+        let (shape, data) = file.take_finite("coefficients", 2)?;
+        if shape[1] != atoms.len() {
+            return Err(file.malformed(format!("coefficients for {} atoms, expected {}", shape[1], atoms.len())));
+        }
+        let coefficients = Mat::from_fn(shape[1], shape[0], |i, t| data[t * shape[1] + i]);
+        let (_, intercepts) = file.take_finite("intercepts", 1)?;
+        let uncertainty = match document.posterior {
+            None => None,
+            Some(header) => Some(take_uncertainty(&mut file, header, atoms.len())?),
+        };
+        let malformed = |e: crate::Error| file.malformed(e.to_string());
+        let regression = KernelModel::new(kernel, centres, coefficients, intercepts, uncertainty).map_err(malformed)?;
+        let model = Self::new(document.preprocessor, regression, document.calibration, document.summary)
+            .map_err(malformed)?;
+        file.finish()?;
+        Ok(model)
+    }
+}
+
+fn take_uncertainty(file: &mut Container, header: PosteriorHeader, atoms: usize) -> Result<Uncertainty> {
+    let ridge = match header {
+        PosteriorHeader::Nystrom { ridge, .. } | PosteriorHeader::Exact { ridge, .. } => ridge,
+    };
+    if !(ridge.is_finite() && ridge > 0.0) {
+        return Err(file.malformed(format!("ridge {ridge}, expected a number above 0")));
+    }
+    let (_, noise_variances) = file.take_finite("noise_variances", 1)?;
+    if noise_variances.iter().any(|v| *v < 0.0) {
+        return Err(file.malformed("a negative noise variance"));
+    }
+    Ok(match header {
+        PosteriorHeader::Nystrom { rows, .. } => Uncertainty::Nystrom(NystromPosterior {
+            weights: file.take_finite("weights", 1)?.1,
+            whitening: take_factor(file, "whitening", atoms)?,
+            posterior: take_factor(file, "posterior", atoms)?,
+            constant: match rows {
+                Some(rows) if rows >= 1.0 => Some((file.take_finite("mean_feature", 1)?.1, rows)),
+                Some(rows) => return Err(file.malformed(format!("{rows} rows, expected at least 1"))),
+                None => None,
+            },
+            ridge,
+            noise_variances,
+        }),
+        PosteriorHeader::Exact { intercept, .. } => Uncertainty::Exact(ExactPosterior {
+            factor: take_factor(file, "posterior", atoms)?,
+            constant: if intercept { Some(file.take_finite("solved_ones", 1)?.1) } else { None },
+            ridge,
+            noise_variances,
+        }),
+    })
+}
+
+fn put_rows(file: &mut Container, rows: Rows) -> Result<()> {
+    match rows {
+        Rows::Dense(dense) => file.put_f64("atoms", &[dense.len(), dense.cols()], dense.data().to_vec()),
+        Rows::Sparse(sparse) => {
+            let mut offsets = vec![0u64];
+            let (mut indices, mut values) = (Vec::new(), Vec::new());
+            for i in 0..sparse.len() {
+                let (index, value) = sparse.row(i);
+                indices.extend_from_slice(index);
+                values.extend_from_slice(value);
+                offsets.push(indices.len() as u64);
+            }
+            file.put_u64("atom_offsets", &[offsets.len()], offsets)?;
+            file.put_u32("atom_indices", &[indices.len()], indices)?;
+            file.put_f64("atom_values", &[values.len()], values)
+        }
+    }
+}
+
+fn take_rows(file: &mut Container, features: usize) -> Result<RowBlock> {
+    if file.has("atoms") {
+        let (shape, data) = file.take_finite("atoms", 2)?;
+        if shape[1] != features {
+            return Err(file.malformed(format!("atoms of {} features, expected {features}", shape[1])));
+        }
+        return Ok(RowBlock::Dense { data, len: shape[0], cols: shape[1] });
+    }
+    let (_, offsets) = file.take_u64("atom_offsets", 1)?;
+    let (_, indices) = file.take_u32("atom_indices", 1)?;
+    let (_, values) = file.take_finite("atom_values", 1)?;
+    let offsets: Vec<usize> = offsets.iter().map(|&o| usize::try_from(o).unwrap_or(usize::MAX)).collect();
+    SparseRows::new(&offsets, &indices, &values, features)
+        .map_err(|_| file.malformed("sparse atoms that are inconsistent"))?;
+    Ok(RowBlock::Sparse { offsets, indices, values, cols: features })
+}
+
+fn put_factor(file: &mut Container, name: &str, factor: MatRef<'_, f64>) -> Result<()> {
+    let n = factor.nrows();
+    let packed: Vec<f64> = (0..n).flat_map(|j| (j..n).map(move |i| factor[(i, j)])).collect();
+    file.put_f64(name, &[packed.len()], packed)
+}
+
+fn take_factor(file: &mut Container, name: &str, n: usize) -> Result<Cholesky> {
+    let (_, packed) = file.take_finite(name, 1)?;
+    if n.checked_add(1).and_then(|next| next.checked_mul(n)).map(|twice| twice / 2) != Some(packed.len()) {
+        return Err(file.malformed(format!("{name}: {} numbers, expected the lower triangle of {n} rows", packed.len())));
+    }
+    let mut factor = Mat::zeros(n, n);
+    let mut next = packed.iter();
+    for j in 0..n {
+        for i in j..n {
+            factor[(i, j)] = next.next().copied().unwrap_or(0.0);
+        }
+        if factor[(j, j)] <= 0.0 {
+            return Err(file.malformed(format!("{name}: a pivot that is not above 0")));
+        }
+    }
+    Ok(Cholesky::from_factor(factor))
+}
