@@ -218,6 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn the_number_of_threads_changes_nothing() {
+        // Large enough for every factorisation, solve and product to go parallel.
+        let block = oracle::normal_rows(700, 4, 7);
+        let kernel = Kernel::gaussian(1.0).unwrap();
+        for method in DictionaryMethod::ALL {
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| build(method, &kernel, block.rows(), &options(200)).unwrap())
+            };
+            assert!(on(1) == on(3), "{method}");
+        }
+    }
+
+    #[test]
     fn the_ridge_and_the_first_pass_change_the_result() {
         let block = oracle::clustered_rows(200, 2);
         let kernel = Kernel::gaussian(1.0).unwrap();

@@ -140,6 +140,8 @@ fn matrices_bytes(n: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::super::direct_sample::{all_rows, gather};
     use super::super::oracle;
     use super::*;
@@ -206,5 +208,23 @@ mod tests {
         let many = oracle::normal_rows(LIMIT + 1, 1, 3);
         let found = check_guarantee(&kernel, many.rows(), &dictionary, Some(1.0), 0.5);
         assert!(matches!(found, Err(Error::TooLarge { .. })));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn no_approximation_exceeds_the_kernel_matrix_by_more_than_the_tolerance(
+            data in proptest::collection::vec(-1.0..1.0f64, 30), spread in -4.0..1.0f64, bandwidth in 0.3..10.0f64,
+            weights in proptest::collection::vec(0.01..100.0f64, 20), gamma in prop_oneof![Just(0.0), 1e-9..1.0f64],
+        ) {
+            // Small spreads and wide kernels make the atoms nearly the same point: singular to rounding.
+            let data: Vec<f64> = data.iter().map(|v| v * 10f64.powf(spread)).collect();
+            let rows = Rows::dense(&data, 30, 1).unwrap();
+            let chosen: Vec<usize> = (5..25).collect();
+            let dictionary = gather(rows, &chosen, weights, gamma).unwrap();
+            let kernel = Kernel::gaussian(bandwidth).unwrap();
+            let check = check_guarantee(&kernel, rows, &dictionary, Some(1.0), 0.5).unwrap();
+            prop_assert!(check.smallest_eigenvalue_of_difference >= -check.tolerance, "{:?}", check);
+        }
     }
 }

@@ -16,6 +16,7 @@ use crate::rows::Rows;
 const BLOCK: usize = 1024;
 
 /// The feature map of a dictionary.
+#[derive(Debug)]
 pub(super) struct Embedding {
     kernel: Kernel,
     centres: Centres,

@@ -58,10 +58,12 @@ impl Leverage {
     }
 }
 
-/// τ(x) = (k(x, x) − ‖L⁻¹ S k_Z(x)‖²) / γ with S K_ZZ S + γI = LLᵀ: the score of each row, were it
-/// added to the dictionary's atoms with all its energy still to be explained (not bounded by 1).
+/// Scores of any rows from a dictionary: τ(x) = (k(x, x) − ‖L⁻¹ S k_Z(x)‖²) / γ, S K_ZZ S + γI = LLᵀ.
 ///
-/// γ is `leverage_ridge`, whatever the dictionary was made with. O(m²) a row, O(m²) memory.
+/// This is the share of x that the dictionary leaves unexplained, over γ. Given every row of the data
+/// with weight 1 it is the exact score; of a point that the dictionary has not seen it can exceed 1
+/// (added with weight 1, its score would be τ/(1 + τ)). γ is `leverage_ridge`, whatever the dictionary
+/// was made with. O(m²) a row, O(m²) memory.
 pub fn leverage_of_rows(kernel: &Kernel, dictionary: &Dictionary, rows: Rows, leverage_ridge: f64) -> Result<Vec<f64>> {
     Error::require_positive("leverage-ridge", leverage_ridge)?;
     let diagonal = checked_diagonal(kernel, rows)?;

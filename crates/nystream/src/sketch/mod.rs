@@ -1,15 +1,15 @@
 //! Dictionaries: small weighted sets of points that stand for a whole data set.
 //!
-//! [`build`] is the entry point: it takes one of the batch methods ([`DictionaryMethod`]) and rows
+//! [`build`](fn@build) is the entry point: it takes one of the batch methods ([`DictionaryMethod`]) and rows
 //! held in memory. The methods themselves, and what judges a dictionary, are public too:
 //!
 //! | item | what it is |
 //! |---|---|
 //! | [`Leverage`] | exact ridge leverage scores and effective dimension (INK, Def. 1) |
-//! | [`batch_exact`] | BATCH-EXACT with DIRECT-SAMPLE (INK, Alg. 1) |
-//! | [`uniform`] | uniform sampling without replacement |
-//! | [`two_pass_scores`], [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
-//! | [`rpcholesky`] | randomly pivoted Cholesky, accelerated by rejection |
+//! | [`batch_exact`](fn@batch_exact) | BATCH-EXACT with DIRECT-SAMPLE (INK, Alg. 1) |
+//! | [`uniform`](fn@uniform) | uniform sampling without replacement |
+//! | [`two_pass_scores`](fn@two_pass_scores), [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
+//! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod batch_exact;

@@ -24,6 +24,7 @@ use crate::random::Generator;
 use crate::rows::Rows;
 
 /// The first pass: BᵀB summed over rows, given the columns.
+#[derive(Debug)]
 pub struct ScoreSums {
     embedding: Embedding,
     sum: GramSum,
@@ -31,6 +32,7 @@ pub struct ScoreSums {
 }
 
 /// The second pass: scores of any rows.
+#[derive(Debug)]
 pub struct ScoreEstimator {
     embedding: Embedding,
     factor: Cholesky,
@@ -38,11 +40,11 @@ pub struct ScoreEstimator {
 }
 
 impl ScoreSums {
-    /// Sums over no rows yet. The columns are the atoms of `columns` with its weights and its own γ
-    /// (unit weights and 0 in the paper); `leverage_ridge` is the γ of the scores.
+    /// Sums over no rows yet. The columns are the atoms of `columns` (its weights cancel, its own γ is
+    /// left out); `leverage_ridge` is the γ of the scores.
     pub fn new(kernel: &Kernel, columns: &Dictionary, leverage_ridge: f64) -> Result<Self> {
         Error::require_positive("leverage-ridge", leverage_ridge)?;
-        let embedding = Embedding::new(kernel, columns, columns.leverage_ridge())?;
+        let embedding = Embedding::new(kernel, columns, 0.0)?;
         let sum = GramSum::new(embedding.dim());
         Ok(Self { embedding, sum, leverage_ridge })
     }
