@@ -1,5 +1,36 @@
 //! Dictionaries: small weighted sets of points that stand for a whole data set.
+//!
+//! [`build`](fn@build) is the entry point: it takes one of the batch methods ([`DictionaryMethod`]) and rows
+//! held in memory. The methods themselves, and what judges a dictionary, are public too:
+//!
+//! | item | what it is |
+//! |---|---|
+//! | [`Leverage`] | exact ridge leverage scores and effective dimension (INK, Def. 1) |
+//! | [`batch_exact`](fn@batch_exact) | BATCH-EXACT with DIRECT-SAMPLE (INK, Alg. 1) |
+//! | [`uniform`](fn@uniform) | uniform sampling without replacement |
+//! | [`two_pass_scores`](fn@two_pass_scores), [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
+//! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
+//! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
+mod batch_exact;
+mod build;
+mod check;
 mod dictionary;
+mod direct_sample;
+mod embedding;
+mod leverage;
+mod matrix;
+#[cfg(test)]
+mod oracle;
+mod rpcholesky;
+mod two_pass_scores;
+mod uniform;
 
+pub use batch_exact::{batch_exact, proposition_1_budget};
+pub use build::{DictionaryInfo, DictionaryMethod, DictionaryOptions, build};
+pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
+pub use leverage::{Leverage, leverage_of_rows};
+pub use rpcholesky::{PivotSelection, rpcholesky};
+pub use two_pass_scores::{ScoreEstimator, ScoreSums, two_pass_scores};
+pub use uniform::uniform;
