@@ -6,6 +6,7 @@
 pub mod error;
 pub mod kernel;
 pub mod linalg;
+pub mod persist;
 pub mod random;
 pub mod rows;
 pub mod sketch;
