@@ -1,12 +1,15 @@
 //! Kernel machines for streams: one pass over the data, memory fixed in advance, an answer at any time.
 //!
 //! Data flows one way, and a module knows only what stands to its left:
-//! [`source`] → [`preprocess`] → [`kernel`] → [`sketch`] → [`solver`] → [`model`].
+//! [`source`] → [`preprocess`] → [`kernel`] → [`sketch`] → [`model`] → [`solver`] → [`fit`].
 
 pub mod error;
+pub mod fit;
 pub mod kernel;
 pub mod linalg;
 pub mod model;
+pub mod persist;
+pub mod preprocess;
 pub mod random;
 pub mod rows;
 pub mod sketch;
