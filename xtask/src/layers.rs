@@ -117,11 +117,10 @@ mod tests {
     }
 
     #[test]
-    fn the_model_knows_only_kernel_and_preprocessing() {
+    fn the_model_knows_neither_solver_nor_fit() {
         assert!(check("model/a.rs", "use crate::kernel::Kernel; use crate::preprocess::Scaling;").is_empty());
         assert_eq!(check("model/a.rs", "use crate::solver::Fit;").len(), 1);
-        assert_eq!(check("model/a.rs", "use crate::sketch::Dictionary;").len(), 1);
-        assert_eq!(check("model/a.rs", "use crate::source::Schema;").len(), 1);
+        assert_eq!(check("model/a.rs", "use crate::fit::two_pass;").len(), 1);
     }
 
     #[test]
