@@ -1,0 +1,177 @@
+//! `nystream fit`: train a model on a file of any size.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+use nystream::fit::{FitOptions, exact, two_pass};
+use nystream::preprocess::Task;
+use nystream::sketch::DictionaryMethod;
+use nystream::solver::{Ridge, SolverOptions};
+
+use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
+use crate::memory::peak_bytes;
+use crate::output::Outcome;
+use crate::progress::Progress;
+use crate::report::Report;
+
+/// Train a model on a file of any size
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  nystream fit houses.csv --target price --model houses.nys
+  nystream fit a9a.libsvm.gz --model a9a.nys --budget 500 --seed 7
+  nystream fit synth:friedman?n=100000 --model friedman.nys --ridge 0.1 --bandwidth 2")]
+pub struct FitArgs {
+    /// File (CSV, LIBSVM, JSON lines, Parquet, Arrow; gzip or not), `-` for standard input, or `synth:...`
+    data: String,
+    /// Where to write the model
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+    /// two-pass reads the data twice in bounded memory; exact holds all rows
+    #[arg(long, value_enum, default_value_t = Method::TwoPass)]
+    method: Method,
+    /// Most atoms of the two-pass method (default: 1000)
+    #[arg(long, value_name = "ATOMS")]
+    budget: Option<usize>,
+    /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: rpcholesky)
+    #[arg(long, value_name = "METHOD")]
+    dictionary: Option<DictionaryMethod>,
+    /// Leverage ridge γ, for dictionaries drawn by leverage scores and as γ of the approximation
+    #[arg(long, value_name = "GAMMA")]
+    leverage_ridge: Option<f64>,
+    /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: 10,000 or 10 a atom)
+    #[arg(long, value_name = "ROWS")]
+    sample: Option<usize>,
+    /// auto (generalised cross-validation) or a number above 0
+    #[arg(long, value_name = "MU", default_value = "auto")]
+    ridge: Ridge,
+    /// Fit no constant beside the kernel expansion
+    #[arg(long)]
+    no_intercept: bool,
+    /// Leave out of the file what standard deviations need: smaller by the square of the budget
+    #[arg(long)]
+    no_std: bool,
+    /// Most memory of the exact method, such as 4GiB (default: 4GiB)
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    max_memory: Option<u64>,
+    /// Of all random choices
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    kernel: KernelArgs,
+    #[command(flatten)]
+    table: TableArgs,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Method {
+    TwoPass,
+    Exact,
+}
+
+impl FitArgs {
+    fn options(&self) -> nystream::Result<FitOptions> {
+        let refuse = |name, method: &str| nystream::Error::InvalidParam {
+            name,
+            found: format!("an option of another method with --method {method}"),
+            expected: "an option of this method",
+        };
+        let mut options = fit_options(&self.table, &self.kernel, self.seed)?;
+        match self.method {
+            Method::Exact => {
+                for (name, given) in [
+                    ("budget", self.budget.is_some()),
+                    ("dictionary", self.dictionary.is_some()),
+                    ("leverage-ridge", self.leverage_ridge.is_some()),
+                    ("sample", self.sample.is_some()),
+                ] {
+                    if given {
+                        return Err(refuse(name, "exact"));
+                    }
+                }
+                options.allowed_bytes = self.max_memory.unwrap_or(options.allowed_bytes);
+            }
+            Method::TwoPass => {
+                if self.max_memory.is_some() {
+                    return Err(refuse("max-memory", "two-pass"));
+                }
+                options.budget = self.budget.unwrap_or(options.budget);
+                options.dictionary = self.dictionary.unwrap_or(options.dictionary);
+                options.leverage_ridge = self.leverage_ridge;
+                options.sample = self.sample;
+            }
+        }
+        options.solver = SolverOptions { ridge: self.ridge, intercept: !self.no_intercept };
+        options.validated()?;
+        Ok(options)
+    }
+}
+
+pub fn run(args: &FitArgs, common: &Common) -> Outcome {
+    let start = Instant::now();
+    let options = args.options()?;
+    let mut source = args.read.open(&args.data)?;
+    let mut progress = Progress::new(!common.quiet && !common.json);
+    let fitted = match args.method {
+        Method::TwoPass => two_pass(source.as_mut(), &options, &mut progress),
+        Method::Exact => exact(source.as_mut(), &options, &mut progress),
+    };
+    progress.finish();
+    let (mut model, choice) = fitted?;
+    let learnt = start.elapsed();
+    if args.no_std {
+        model = model.without_uncertainty();
+    }
+    model.save(&args.model)?;
+
+    let summary = model.summary();
+    let preprocessor = model.preprocessor();
+    let mut report = Report::new();
+    report.add("model", args.model.display().to_string());
+    report.add("task", task_words(preprocessor));
+    report.add("method", summary.method.clone());
+    report.add("rows", summary.rows);
+    report.add("features", preprocessor.feature_count());
+    if let Some(budget) = summary.budget {
+        report.add("budget", budget);
+    }
+    report.add("atoms", model.regression().centres().len());
+    if let Some(dictionary) = &summary.dictionary {
+        report.add("dictionary", dictionary.clone());
+    }
+    report.add("kernel", model.regression().kernel().name());
+    if let (Some(bandwidth), Some(by)) = (model.regression().kernel().bandwidth(), choice.by) {
+        report.add("bandwidth", bandwidth);
+        report.add("bandwidth_by", by);
+    }
+    report.add("ridge", summary.ridge);
+    report.add("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });
+    if let Some(leverage_ridge) = summary.leverage_ridge {
+        report.add("leverage_ridge", leverage_ridge);
+    }
+    report.add("effective_dim", summary.effective_dim);
+    if let Some(captured) = summary.captured {
+        report.add("captured", captured);
+    }
+    if summary.jitter > 0.0 {
+        report.add("jitter", summary.jitter);
+    }
+    if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
+        report.add("estimated_rmse", *rmse);
+    }
+    if preprocessor.dropped_rows() > 0 {
+        report.add("rows_dropped", preprocessor.dropped_rows());
+    }
+    let constant = preprocessor.constant_features();
+    if !constant.is_empty() {
+        report.add("constant_features", constant.len());
+    }
+    report.add("seconds_learn", learnt.as_secs_f64());
+    report.add("seconds_total", start.elapsed().as_secs_f64());
+    if let Some(peak) = peak_bytes() {
+        report.add("peak_bytes", peak);
+    }
+    report.print(common)
+}

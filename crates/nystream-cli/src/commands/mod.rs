@@ -1,0 +1,9 @@
+//! One file a subcommand.
+
+pub mod completions;
+pub mod demo;
+pub mod fit;
+pub mod inspect;
+pub mod predict;
+pub mod score;
+pub mod sketch;

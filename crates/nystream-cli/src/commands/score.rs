@@ -1,0 +1,161 @@
+//! `nystream score`: how well a model predicts a file whose targets are known.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use nystream::Error;
+use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
+use nystream::preprocess::{Batch, Task};
+use nystream::source::RecordBlock;
+
+use crate::args::{Common, ReadArgs};
+use crate::output::Outcome;
+use crate::progress::Progress;
+use crate::report::Report;
+
+/// Compare a model's predictions with known targets
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  nystream score houses.nys new-houses.csv --json")]
+pub struct ScoreArgs {
+    /// Model file
+    model: PathBuf,
+    /// File with the features and targets of the training data, `-` for standard input, or `synth:...`
+    data: String,
+    #[command(flatten)]
+    read: ReadArgs,
+}
+
+const BLOCK: usize = 4096;
+/// z such that 90 % of a normal distribution lies within ±z standard deviations.
+const Z90: f64 = 1.644_853_626_951_472_2;
+
+pub fn run(args: &ScoreArgs, common: &Common) -> Outcome {
+    let start = Instant::now();
+    let model = TrainedModel::load(&args.model)?;
+    let mut source = args.read.open(&args.data)?;
+    let mut progress = Progress::new(!common.quiet && !common.json);
+    use nystream::fit::Observer;
+    progress.stage("scoring");
+    let targets = model.preprocessor().target_count();
+    let mut tally = match model.preprocessor().task() {
+        Task::Regression { .. } => Tally::Numbers(vec![Errors::default(); targets]),
+        Task::Classification { .. } => Tally::Classes { right: 0, log_loss: 0.0 },
+    };
+    let with_std = model.regression().uncertainty().is_some() && model.calibration().is_none();
+    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
+    let mut workspace = PredictWorkspace::default();
+    let mut binding = None;
+    let mut rows = 0u64;
+    while source.read(&mut block, BLOCK)? {
+        let binding = match &mut binding {
+            Some(binding) => binding,
+            None => binding.insert(model.bind(source.schema(), source.origin())?),
+        };
+        if !binding.has_targets() {
+            return Err(Error::Input {
+                origin: source.origin().to_owned(),
+                row: 0,
+                column: Some(model.preprocessor().target_names().join("', '")),
+                found: "no such column".to_owned(),
+                expected: "the target, to compare predictions with".to_owned(),
+            }
+            .into());
+        }
+        model.predict_records(binding, &block, true, with_std, &mut batch, &mut workspace, &mut out)?;
+        tally.add(&out, &batch.targets);
+        rows += out.rows as u64;
+        progress.rows(block.len() as u64, source.progress());
+    }
+    progress.finish();
+    if rows == 0 {
+        return Err(Error::Input {
+            origin: source.origin().to_owned(),
+            row: 0,
+            column: None,
+            found: "no rows".to_owned(),
+            expected: "at least one row".to_owned(),
+        }
+        .into());
+    }
+    let mut report = Report::new();
+    report.add("rows", rows);
+    tally.report(rows as f64, with_std, model.preprocessor().target_names(), &mut report);
+    report.add("seconds_total", start.elapsed().as_secs_f64());
+    report.print(common)
+}
+
+enum Tally {
+    Numbers(Vec<Errors>),
+    Classes { right: u64, log_loss: f64 },
+}
+
+/// Running sums of one target; the mean and variance of the truth by Welford's recursion.
+#[derive(Debug, Default, Clone)]
+struct Errors {
+    count: f64,
+    mean: f64,
+    spread: f64,
+    squared: f64,
+    absolute: f64,
+    covered: f64,
+}
+
+impl Tally {
+    fn add(&mut self, out: &Predictions, truth: &[f64]) {
+        match self {
+            Self::Numbers(errors) => {
+                let targets = errors.len();
+                for (i, (value, truth)) in out.values.iter().zip(truth).enumerate() {
+                    errors[i % targets].add(*value, *truth, out.deviations.get(i).copied());
+                }
+            }
+            Self::Classes { right, log_loss } => {
+                let classes = out.probabilities.len() / out.rows.max(1);
+                for (i, truth) in truth.iter().enumerate() {
+                    *right += u64::from(out.values[i] == *truth);
+                    *log_loss -= out.probabilities[i * classes + *truth as usize].max(f64::MIN_POSITIVE).ln();
+                }
+            }
+        }
+    }
+
+    fn report(&self, rows: f64, with_std: bool, names: &[String], report: &mut Report) {
+        match self {
+            Self::Numbers(errors) => {
+                for (errors, name) in errors.iter().zip(names) {
+                    let key = |word: &str| {
+                        if names.len() == 1 { word.to_owned() } else { format!("{word}:{name}") }
+                    };
+                    report.add(key("rmse"), (errors.squared / rows).sqrt());
+                    report.add(key("r2"), 1.0 - errors.squared / errors.spread);
+                    report.add(key("mae"), errors.absolute / rows);
+                    if with_std {
+                        report.add(key("coverage90"), errors.covered / rows);
+                    }
+                }
+            }
+            Self::Classes { right, log_loss } => {
+                report.add("accuracy", *right as f64 / rows);
+                report.add("mistake_rate", 1.0 - *right as f64 / rows);
+                report.add("log_loss", log_loss / rows);
+            }
+        }
+    }
+}
+
+impl Errors {
+    fn add(&mut self, value: f64, truth: f64, deviation: Option<f64>) {
+        self.count += 1.0;
+        let delta = truth - self.mean;
+        self.mean += delta / self.count;
+        self.spread += delta * (truth - self.mean);
+        let missed = value - truth;
+        self.squared += missed * missed;
+        self.absolute += missed.abs();
+        if deviation.is_some_and(|deviation| missed.abs() <= Z90 * deviation) {
+            self.covered += 1.0;
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Writing results: standard output or a file that appears whole or not at all.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use nystream::Error;
+use nystream::persist::write_atomically;
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub enum Failure {
+    /// Something is wrong, and the library says what.
+    Library(Error),
+    /// Whoever was reading our output has stopped (`nystream ... | head`): nothing to complain about.
+    ReaderGone,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Library(error)
+    }
+}
+
+/// What a command returns.
+pub type Outcome = Result<(), Failure>;
+
+/// An error of writing to standard output.
+pub fn stdout_failure(error: io::Error) -> Failure {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        Failure::ReaderGone
+    } else {
+        Failure::Library(Error::io("standard output", "write", error))
+    }
+}
+
+/// Prints text to standard output.
+pub fn print(text: &str) -> Outcome {
+    let mut out = BufWriter::new(io::stdout().lock());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(stdout_failure)
+}
+
+/// Writes a text file in one step.
+pub fn write_text(path: &Path, text: &str) -> Result<(), Error> {
+    write_atomically(path, text.as_bytes())
+}
