@@ -6,6 +6,7 @@
 pub mod error;
 pub mod kernel;
 pub mod linalg;
+pub mod preprocess;
 pub mod random;
 pub mod rows;
 pub mod sketch;
