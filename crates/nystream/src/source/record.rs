@@ -68,7 +68,89 @@ impl Default for RecordBlock {
     }
 }
 
+/// A row being filled; cells not set are NaN.
+pub(super) struct TableRow<'a> {
+    row: usize,
+    cells: &'a mut [f64],
+    oddities: &'a mut Vec<Oddity>,
+    texts: &'a mut String,
+}
+
+impl TableRow<'_> {
+    #[inline]
+    pub fn number(&mut self, column: usize, value: f64) {
+        self.cells[column] = value;
+    }
+    pub fn missing(&mut self, column: usize) {
+        self.oddities.push(Oddity { row: self.row, column, cell: OddCell::Missing });
+    }
+    pub fn text(&mut self, column: usize, text: &str) {
+        let start = self.texts.len();
+        self.texts.push_str(text);
+        self.oddities.push(Oddity { row: self.row, column, cell: OddCell::Text { start, end: self.texts.len() } });
+    }
+}
+
+impl Schema {
+    /// The name of a column; feature numbers of labelled rows count from 1, as in the file.
+    pub fn column_name(&self, column: usize) -> String {
+        match self {
+            _ if column == LABEL_COLUMN => "label".to_owned(),
+            Self::Table { names, .. } if column < names.len() => names[column].clone(),
+            _ => (column + 1).to_string(),
+        }
+    }
+}
+
 impl RecordBlock {
+    /// Makes the block an empty one of dense rows, keeping its memory if it was one.
+    pub(super) fn start_table(&mut self, first_row: u64, columns: usize) {
+        self.clear(first_row);
+        if self.cells.is_sparse() {
+            self.cells = RowBlock::dense(columns);
+        }
+        self.cells.set_cols(columns);
+    }
+    /// Makes the block an empty one of labelled sparse rows, keeping its memory if it was one.
+    pub(super) fn start_labelled(&mut self, first_row: u64, width: usize) {
+        self.clear(first_row);
+        if !self.cells.is_sparse() {
+            self.cells = RowBlock::sparse(width);
+        }
+        self.cells.set_cols(width);
+    }
+    /// Appends `count` rows of NaN to a table and returns their cells.
+    pub(super) fn push_table_rows(&mut self, count: usize) -> &mut [f64] {
+        match &mut self.cells {
+            RowBlock::Dense { data, len, cols } => {
+                let start = data.len();
+                data.resize(start + count * *cols, f64::NAN);
+                *len += count;
+                &mut data[start..]
+            }
+            RowBlock::Sparse { .. } => &mut [],
+        }
+    }
+    /// Appends a row of NaN to a table, to be filled.
+    pub(super) fn push_table_row(&mut self) -> TableRow<'_> {
+        let row = self.len();
+        self.push_table_rows(1);
+        let cells = match &mut self.cells {
+            RowBlock::Dense { data, cols, .. } => {
+                let start = data.len() - *cols;
+                &mut data[start..]
+            }
+            RowBlock::Sparse { .. } => &mut [],
+        };
+        TableRow { row, cells, oddities: &mut self.oddities, texts: &mut self.texts }
+    }
+    /// Puts the oddities from `from` on in order, by row, then column.
+    pub(super) fn sort_oddities(&mut self, from: usize) {
+        let fresh = &mut self.oddities[from..];
+        if !fresh.is_sorted_by_key(|odd| (odd.row, odd.column)) {
+            fresh.sort_unstable_by_key(|odd| (odd.row, odd.column));
+        }
+    }
     /// Number of records.
     pub fn len(&self) -> usize {
         self.cells.len()

@@ -1,0 +1,235 @@
+//! Cells of text formats: decimal numbers, missing cells, or text.
+//!
+//! Numbers are exact (the nearest double, as `str::parse` gives). Most need no more than Clinger's fast path
+//! ("How to read floating point numbers accurately", PLDI 1990): when the digits fit in 53 bits and the power of ten is
+//! at most 22, both are exact doubles and one multiplication or division rounds once. The rest go to the standard
+//! library.
+
+/// What a cell of a text format holds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell {
+    /// A number, perhaps infinite, never NaN.
+    Number(f64),
+    /// Empty, or a spelling of "missing".
+    Missing,
+    /// Anything else.
+    Text,
+}
+
+/// Spellings of a missing cell, in any mixture of cases; so is an empty cell.
+pub const MISSING_SPELLINGS: [&str; 5] = ["NA", "N/A", "NaN", "null", "?"];
+
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
+/// Reads a whole cell; spaces and tabs around it do not count.
+pub fn cell(bytes: &[u8]) -> Cell {
+    let bytes = trim(bytes);
+    match prefix(bytes) {
+        Some((value, length)) if length == bytes.len() => Cell::Number(value),
+        _ => word(bytes),
+    }
+}
+
+/// Strips spaces and tabs from both ends.
+pub(super) fn trim(mut bytes: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] = bytes {
+        bytes = rest;
+    }
+    while let [rest @ .., b' ' | b'\t'] = bytes {
+        bytes = rest;
+    }
+    bytes
+}
+
+/// A trimmed cell that is not a decimal number.
+fn word(bytes: &[u8]) -> Cell {
+    if bytes.is_empty() || MISSING_SPELLINGS.iter().any(|s| s.as_bytes().eq_ignore_ascii_case(bytes)) {
+        return Cell::Missing;
+    }
+    let (negative, magnitude) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    };
+    if magnitude.eq_ignore_ascii_case(b"inf") || magnitude.eq_ignore_ascii_case(b"infinity") {
+        Cell::Number(if negative { f64::NEG_INFINITY } else { f64::INFINITY })
+    } else if magnitude.eq_ignore_ascii_case(b"nan") {
+        Cell::Missing // C prints some NaNs with a sign
+    } else {
+        Cell::Text
+    }
+}
+
+/// The decimal number at the start of `bytes` and how many bytes it takes, if there is one.
+#[inline]
+pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
+    let negative = matches!(bytes.first(), Some(b'-'));
+    let start = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let mut mantissa = 0u64;
+    let mut at = take_digits(bytes, start, &mut mantissa);
+    let mut digits = at - start;
+    let mut exponent = 0i64;
+    if bytes.get(at) == Some(&b'.') {
+        let end = take_digits(bytes, at + 1, &mut mantissa);
+        exponent = -((end - at - 1) as i64);
+        digits += end - at - 1;
+        at = end;
+    }
+    if digits == 0 {
+        return None;
+    }
+    if matches!(bytes.get(at), Some(b'e' | b'E'))
+        && let Some((power, end)) = take_exponent(bytes, at + 1)
+    {
+        exponent = exponent.saturating_add(power);
+        at = end;
+    }
+    // Up to 19 digits cannot overflow the mantissa.
+    let value = if digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
+        let power = POWERS_OF_TEN[exponent.unsigned_abs() as usize];
+        let magnitude = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
+        if negative { -magnitude } else { magnitude }
+    } else {
+        std::str::from_utf8(&bytes[..at]).ok()?.parse().ok()?
+    };
+    Some((value, at))
+}
+
+/// Adds the digits from `at` on to `mantissa` (wrapping) and returns where they end.
+#[inline]
+fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
+    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+        let word = u64::from_le_bytes(*eight);
+        if !eight_digits(word) {
+            break;
+        }
+        *mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(word));
+        at += 8;
+    }
+    while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
+        at += 1;
+    }
+    at
+}
+
+/// Whether all eight bytes are ASCII digits.
+#[inline]
+fn eight_digits(word: u64) -> bool {
+    // High nibble 3, and still 3 after adding 6 to the low one.
+    (word & 0xF0F0_F0F0_F0F0_F0F0) == 0x3030_3030_3030_3030
+        && (word.wrapping_add(0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0) == 0x3030_3030_3030_3030
+}
+
+/// The value of eight ASCII digits, first digit in the lowest byte: pairs, then fours, then all eight.
+#[inline]
+fn eight_digit_value(word: u64) -> u64 {
+    let pairs = (word & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(10 * 256 + 1) >> 8;
+    let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(100 * 65536 + 1) >> 16;
+    (fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(10_000 * (1 << 32) + 1) >> 32
+}
+
+/// The signed integer at `at` and where it ends, if there is one.
+fn take_exponent(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
+    let negative = matches!(bytes.get(at), Some(b'-'));
+    let start = at + usize::from(matches!(bytes.get(at), Some(b'-' | b'+')));
+    let mut end = start;
+    let mut power = 0i64;
+    while let Some(digit) = bytes.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
+        power = power.saturating_mul(10).saturating_add(i64::from(digit));
+        end += 1;
+    }
+    (end > start).then_some((if negative { -power } else { power }, end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn bits(text: &str) -> Option<u64> {
+        match cell(text.as_bytes()) {
+            Cell::Number(value) => Some(value.to_bits()),
+            _ => None,
+        }
+    }
+
+    fn expected(text: &str) -> Option<u64> {
+        text.parse::<f64>().ok().map(f64::to_bits)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn shortest_spellings_come_back(bits_in in any::<u64>()) {
+            let value = f64::from_bits(bits_in);
+            prop_assume!(value.is_finite());
+            for text in [format!("{value}"), format!("{value:e}"), format!("{value:.3}")] {
+                prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+            }
+        }
+
+        #[test]
+        fn decimal_strings_agree_with_the_standard_library(text in "[+-]?[0-9]{0,22}(\\.[0-9]{0,22})?([eE][+-]?[0-9]{1,3})?") {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+
+        #[test]
+        fn odd_strings_agree_with_the_standard_library(text in "[-+.eE0-9x]{1,9}") {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+    }
+
+    #[test]
+    fn edges_of_the_fast_path_agree_with_the_standard_library() {
+        for text in [
+            "9007199254740992",
+            "9007199254740993",
+            "9007199254740993e22",
+            "1e22",
+            "1e23",
+            "1e-22",
+            "1e-23",
+            "-0",
+            "0.0",
+            "-0e5",
+            "1.",
+            ".5",
+            "12345678",
+            "1234567.8",
+            "123456789.12345678",
+            "0.1",
+            "1e400",
+            "1e-400",
+            "5e-324",
+            "179769313486231570000e289",
+            "1e99999999999999999999",
+        ] {
+            assert_eq!(bits(text), expected(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn missing_infinite_and_text_cells_are_told_apart() {
+        for text in ["", "  ", "NA", "na", "N/A", "NaN", "nan", "-nan", "NULL", "null", "?", " ? "] {
+            assert_eq!(cell(text.as_bytes()), Cell::Missing, "{text:?}");
+        }
+        assert_eq!(cell(b" inf\t"), Cell::Number(f64::INFINITY));
+        assert_eq!(cell(b"-Infinity"), Cell::Number(f64::NEG_INFINITY));
+        assert_eq!(cell(b" +1.5 "), Cell::Number(1.5));
+        for text in ["abc", "1e", "1.2.3", "12a", ".", "+", "--1", "1 2", "0x10", "1_000", "\u{e9}"] {
+            assert_eq!(cell(text.as_bytes()), Cell::Text, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_stops_at_the_first_foreign_byte() {
+        assert_eq!(prefix(b"12,5"), Some((12.0, 2)));
+        assert_eq!(prefix(b"1e,5"), Some((1.0, 1)));
+        assert_eq!(prefix(b",5"), None);
+    }
+}
