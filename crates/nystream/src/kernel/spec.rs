@@ -138,7 +138,11 @@ impl Kernel {
 
     pub(super) fn of_squared_distance(&self, squared: f64) -> f64 {
         match *self {
-            Self::Gaussian { bandwidth } => (-squared / (2.0 * bandwidth * bandwidth)).exp(),
+            Self::Gaussian { bandwidth } => {
+                // Bandwidths beyond 1e±154 have no square: equal points must still give 1, far ones 0.
+                let twice_variance = (2.0 * bandwidth * bandwidth).clamp(f64::MIN_POSITIVE, f64::MAX);
+                (-squared / twice_variance).exp()
+            }
             Self::Laplacian { bandwidth } => (-squared.sqrt() / bandwidth).exp(),
             Self::Matern32 { bandwidth } => {
                 let r = (3.0 * squared).sqrt() / bandwidth;

@@ -1,0 +1,119 @@
+//! A block of rows against all centres, tiles of rows in parallel; the kernel matrix of a set with itself.
+//!
+//! Every kernel value is computed in the same order of operations whatever tile it falls into, so the
+//! result has the same bits on any number of threads.
+
+use faer::reborrow::ReborrowMut;
+use faer::{Mat, MatMut};
+use rayon::prelude::*;
+
+use super::centres::Centres;
+use super::dense::{self, TileScratch};
+use super::sparse::RowWise;
+use super::spec::Kernel;
+use super::transform::Transform;
+use super::vector::vectorised;
+use crate::rows::Rows;
+
+/// Blocks of fewer kernel values are not worth handing to other threads.
+const PARALLEL_VALUES: usize = 1 << 15;
+/// Tiles per thread, so that a thread that falls behind can be helped.
+const SHARES: usize = 4;
+/// Rows of a tile, and of one with so many columns that the centres no longer stay in cache.
+const TILE: usize = 64;
+const WIDE_TILE: usize = 256;
+const WIDE_COLUMNS: usize = 64;
+/// Columns of [`Kernel::matrix`] computed together.
+const MATRIX_STRIP: usize = 256;
+
+/// Scratch memory for [`Kernel::block`], grown once and reused.
+#[derive(Debug, Default)]
+pub struct KernelWorkspace {
+    tiles: Vec<TileScratch>,
+}
+
+impl KernelWorkspace {
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.tiles.iter().map(TileScratch::size_bytes).sum()
+    }
+}
+
+impl Kernel {
+    /// out[i, j] = k(x_i, z_j); `out` is column-major, samples contiguous, one column a centre.
+    ///
+    /// Uses the current rayon pool for large blocks. Allocates only to grow `workspace`.
+    ///
+    /// # Panics
+    /// If `out` is not column-major of rows × centres, or dense rows or centres differ in width.
+    pub fn block(&self, xs: Rows, centres: &Centres, workspace: &mut KernelWorkspace, out: MatMut<'_, f64>) {
+        assert_eq!((out.nrows(), out.ncols()), (xs.len(), centres.len()), "shape of the kernel block");
+        let both_sparse = matches!((xs, centres.rows()), (Rows::Sparse(_), Rows::Sparse(_)));
+        assert!(both_sparse || xs.cols() == centres.dim(), "columns of the rows and of the centres");
+        if xs.is_empty() || centres.is_empty() {
+            return;
+        }
+        let out = out.try_as_col_major_mut().expect("the kernel block is column-major");
+
+        let transform = Transform::new(self);
+        let height = if xs.cols() > WIDE_COLUMNS { WIDE_TILE } else { TILE };
+        let tiles = xs.len().div_ceil(height);
+        let threads = rayon::current_num_threads();
+        let serial = threads == 1 || xs.len() * centres.len() < PARALLEL_VALUES;
+        let shares = if serial { 1 } else { tiles.min(SHARES * threads) };
+        if workspace.tiles.len() < shares {
+            workspace.tiles.resize_with(shares, TileScratch::default);
+        }
+        let share_rows = tiles.div_ceil(shares) * height;
+        let share = |scratch: &mut TileScratch, from: usize, mut out: MatMut<'_, f64, usize, usize, _>| {
+            for start in (0..out.nrows()).step_by(height) {
+                let rows = height.min(out.nrows() - start);
+                let xs = xs.slice(from + start, from + start + rows);
+                let out = out.rb_mut().subrows_mut(start, rows);
+                match (xs, centres.rows()) {
+                    (Rows::Dense(xs), Rows::Dense(points)) => {
+                        dense::tile(transform, xs, centres, points, scratch, out);
+                    }
+                    _ => vectorised(RowWise { transform, xs, centres, scratch: &mut scratch.products, out }),
+                }
+            }
+        };
+        if shares == 1 {
+            share(&mut workspace.tiles[0], 0, out);
+        } else {
+            let parts = out.par_row_chunks_mut(share_rows).enumerate();
+            parts.zip(&mut workspace.tiles).for_each(|((s, out), scratch)| share(scratch, s * share_rows, out));
+        }
+    }
+
+    /// The kernel matrix of a set of rows with itself, exactly symmetric, its diagonal that of [`Kernel::diagonal`].
+    pub fn matrix(&self, xs: Rows) -> Mat<f64> {
+        let n = xs.len();
+        let mut out = Mat::zeros(n, n);
+        let mut workspace = KernelWorkspace::default();
+        for start in (0..n).step_by(MATRIX_STRIP) {
+            let width = MATRIX_STRIP.min(n - start);
+            let centres = Centres::new(xs.slice(start, start + width));
+            let strip = out.submatrix_mut(start, start, n - start, width);
+            self.block(xs.slice(start, n), &centres, &mut workspace, strip);
+        }
+        for j in 0..n {
+            out[(j, j)] = self.diagonal(xs.row(j));
+            for i in j + 1..n {
+                out[(j, i)] = out[(i, j)];
+            }
+        }
+        out
+    }
+
+    /// out[i] = k(x_i, x_i).
+    ///
+    /// # Panics
+    /// If `out` is not one number per row.
+    pub fn diagonals(&self, xs: Rows, out: &mut [f64]) {
+        assert_eq!(out.len(), xs.len(), "one diagonal value per row");
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = self.diagonal(xs.row(i));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! One row against all centres: no allocation, no scratch memory, vectorised over the centres.
+
+use super::centres::{Centres, Layout};
+use super::sparse;
+use super::spec::Kernel;
+use super::transform::Transform;
+use super::vector::{LANES, Vectorised, products, squared_distances, vectorised};
+use crate::rows::Row;
+
+impl Kernel {
+    /// out[j] = k(x, z_j) for every centre.
+    ///
+    /// # Panics
+    /// If `out` is not one number per centre, or a dense row has another width than the centres.
+    pub fn row(&self, x: Row, centres: &Centres, out: &mut [f64]) {
+        assert_eq!(out.len(), centres.len(), "one kernel value per centre");
+        if let Row::Dense(values) = x {
+            assert_eq!(values.len(), centres.dim(), "columns of the row and of the centres");
+        }
+        vectorised(RowTask { transform: Transform::new(self), x, centres, out });
+    }
+}
+
+struct RowTask<'a> {
+    transform: Transform,
+    x: Row<'a>,
+    centres: &'a Centres,
+    out: &'a mut [f64],
+}
+
+impl Vectorised for RowTask<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool>(self) {
+        evaluate::<FMA>(&self.transform, self.x, self.centres, self.out);
+    }
+}
+
+/// The kernels of `x` with all centres.
+#[inline(always)]
+pub(super) fn evaluate<const FMA: bool>(transform: &Transform, x: Row, centres: &Centres, out: &mut [f64]) {
+    match (&centres.layout, x) {
+        (Layout::Panels(panels), Row::Dense(point)) => {
+            let cols = centres.dim();
+            for (p, out) in out.chunks_mut(LANES).enumerate() {
+                let panel = &panels[p * cols..(p + 1) * cols];
+                let mut values = if transform.is_radial() {
+                    squared_distances::<FMA>(panel, point)
+                } else {
+                    products::<FMA>(panel, point)
+                };
+                transform.apply::<FMA>(&mut values);
+                out.copy_from_slice(&values[..out.len()]);
+            }
+        }
+        (Layout::Panels(panels), Row::Sparse { indices, values }) => {
+            sparse::against_panels::<FMA>(transform, indices, values, centres, panels, out);
+        }
+        (Layout::Index(index), x) => sparse::against_index::<FMA>(transform, x, centres, index, out),
+    }
+}
