@@ -100,7 +100,8 @@ pub struct DictionaryInfo {
     pub leverage_profile: Option<Vec<f64>>,
     /// Share of kernel energy captured on the rows: 1 − tr(K − K̃)/tr K.
     pub captured: f64,
-    /// Largest addition to a diagonal that a factorisation needed; 0 unless a matrix was singular.
+    /// Largest addition to a diagonal before it was factored: rounding's size for plain Nyström, else 0
+    /// unless a matrix was singular.
     pub jitter: f64,
     /// Whether the rows had nothing more to add before the budget was full.
     pub exhausted: bool,

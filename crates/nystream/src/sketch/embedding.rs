@@ -1,12 +1,16 @@
 //! The features φ(x) = L⁻¹ S k_Z(x) of a dictionary, S K_ZZ S + γI = LLᵀ, a block of rows at a time.
 //!
-//! φ(x)ᵀφ(z) is the entry of K̃ (INK, Eq. 5), so ‖φ(x)‖² is what the dictionary captures of
-//! k(x, x). With γ = 0 the factorisation may need jitter, which takes the place of γ and is reported.
+//! φ(x)ᵀφ(z) is the entry of K̃ (INK, Eq. 5), so ‖φ(x)‖² is what the dictionary captures of k(x, x).
+//!
+//! With γ = 0 (plain Nyström) the weights cancel, so atoms are scaled to unit energy instead. And where γ
+//! is below the accuracy of kernel values, that accuracy takes its place: a factor of atoms that are
+//! nearly dependent may exist by luck and then give features far larger than k(x, x) (seen: by 1e-5 of
+//! tr K). What was added is reported as jitter.
 
 use faer::{Mat, MatMut};
 
 use super::dictionary::Dictionary;
-use super::matrix::{checked_diagonal, kernel_matrix, no_energy};
+use super::matrix::{KERNEL_ACCURACY, checked_diagonal, kernel_matrix, no_energy};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::linalg::Cholesky;
@@ -22,6 +26,7 @@ pub(super) struct Embedding {
     centres: Centres,
     weights: Vec<f64>,
     cholesky: Cholesky,
+    jitter: f64,
     workspace: KernelWorkspace,
     buffer: Vec<f64>,
 }
@@ -33,17 +38,24 @@ impl Embedding {
         if atoms.is_empty() {
             return Err(Error::Shape { what: "atoms of the dictionary", found: 0, expected: 1 });
         }
-        let weights = dictionary.weights().to_vec();
         let mut inner = kernel_matrix(kernel, atoms);
+        let weights: Vec<f64> = if leverage_ridge > 0.0 {
+            dictionary.weights().to_vec()
+        } else {
+            (0..atoms.len()).map(|i| if inner[(i, i)] > 0.0 { inner[(i, i)].sqrt().recip() } else { 1.0 }).collect()
+        };
         for j in 0..atoms.len() {
             for i in 0..atoms.len() {
                 inner[(i, j)] *= weights[i] * weights[j];
             }
-            inner[(j, j)] += leverage_ridge;
         }
+        let mean = (0..atoms.len()).map(|i| inner[(i, i)]).sum::<f64>() / atoms.len() as f64;
+        let ridge = leverage_ridge.max(KERNEL_ACCURACY * mean);
+        (0..atoms.len()).for_each(|i| inner[(i, i)] += ridge);
         let cholesky = Cholesky::new(inner.as_ref(), "the dictionary's kernels")?;
+        let jitter = ridge - leverage_ridge + cholesky.jitter();
         let (centres, workspace) = (Centres::new(atoms), KernelWorkspace::default());
-        Ok(Self { kernel: *kernel, centres, weights, cholesky, workspace, buffer: Vec::new() })
+        Ok(Self { kernel: *kernel, centres, weights, cholesky, jitter, workspace, buffer: Vec::new() })
     }
 
     /// Number of features.
@@ -51,9 +63,9 @@ impl Embedding {
         self.weights.len()
     }
 
-    /// LLᵀ = S K_ZZ S + γI.
-    pub(super) fn cholesky(&self) -> &Cholesky {
-        &self.cholesky
+    /// What was added to γ: 0 unless γ is below the accuracy of kernel values.
+    pub(super) fn jitter(&self) -> f64 {
+        self.jitter
     }
 
     /// Calls `visit(first row, Φ)` for each block of rows; Φ is rows × dim, column-major.
@@ -118,7 +130,7 @@ pub(super) fn captured_and_jitter(kernel: &Kernel, dictionary: &Dictionary, rows
     let mut embedding = Embedding::new(kernel, dictionary, dictionary.leverage_ridge())?;
     let kept: f64 = embedding.squared_norms(rows)?.iter().sum();
     // Rounding may take a complete dictionary just past 1.
-    Ok(((kept / energy).clamp(0.0, 1.0), embedding.cholesky().jitter()))
+    Ok(((kept / energy).clamp(0.0, 1.0), embedding.jitter()))
 }
 
 #[cfg(test)]

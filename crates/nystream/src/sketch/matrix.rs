@@ -6,6 +6,9 @@ use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::rows::{Row, Rows};
 
+/// Relative to √(k(x, x) k(z, z)), the accuracy that kernel values are promised to have.
+pub(super) const KERNEL_ACCURACY: f64 = 1e-12;
+
 /// Bytes that the n × n matrices of one exact computation may take together.
 const EXACT_BYTES: u64 = 4 << 30;
 

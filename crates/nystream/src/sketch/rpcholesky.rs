@@ -20,14 +20,14 @@ use faer::{Accum, Mat, Par};
 use rayon::prelude::*;
 
 use super::direct_sample::Sampler;
-use super::matrix::{checked_diagonal, kernel_matrix, no_energy};
+use super::matrix::{KERNEL_ACCURACY, checked_diagonal, kernel_matrix, no_energy};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::random::Generator;
 use crate::rows::{RowBlock, Rows};
 
-/// Ten times the relative accuracy that kernel values are good to (1e-12): what is left below it is rounding.
-const RESIDUAL_FLOOR: f64 = 1e-11;
+/// What is left of k(x, x) below ten times the accuracy of kernel values is rounding.
+const RESIDUAL_FLOOR: f64 = 10.0 * KERNEL_ACCURACY;
 /// Rows that one thread works on at a time.
 const TILE: usize = 512;
 /// Bytes that the factor of n × m numbers may take.

@@ -91,7 +91,7 @@ impl ScoreEstimator {
 
     /// What had to be added to factor W and BᵀB + γI.
     pub fn jitter(&self) -> f64 {
-        self.embedding.cholesky().jitter().max(self.factor.jitter())
+        self.embedding.jitter().max(self.factor.jitter())
     }
 
     /// The factor of BᵀB + γI.
