@@ -120,7 +120,11 @@ pub struct KernelArgs {
 impl KernelArgs {
     pub fn family(&self) -> nystream::Result<KernelFamily> {
         let polynomial = self.kernel == "polynomial";
-        let given = [("degree", self.degree.is_some()), ("kernel-scale", self.kernel_scale.is_some()), ("offset", self.offset.is_some())];
+        let given = [
+            ("degree", self.degree.is_some()),
+            ("kernel-scale", self.kernel_scale.is_some()),
+            ("offset", self.offset.is_some()),
+        ];
         if let Some((name, _)) = given.into_iter().find(|(_, given)| *given && !polynomial) {
             let found = format!("an option of the polynomial kernel with --kernel {}", self.kernel);
             return Err(Error::InvalidParam { name, found, expected: "--kernel polynomial" });

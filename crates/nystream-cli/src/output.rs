@@ -6,6 +6,9 @@ use std::path::Path;
 use nystream::Error;
 use nystream::persist::write_atomically;
 
+use crate::args::Common;
+use crate::report::Report;
+
 /// Why a command ended early.
 #[derive(Debug)]
 pub enum Failure {
@@ -37,6 +40,15 @@ pub fn stdout_failure(error: io::Error) -> Failure {
 pub fn print(text: &str) -> Outcome {
     let mut out = BufWriter::new(io::stdout().lock());
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(stdout_failure)
+}
+
+/// Prints a report as the options say: JSON, a list for people, or nothing.
+pub fn show(report: &Report, common: &Common) -> Outcome {
+    if common.quiet && !common.json {
+        return Ok(());
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    report.write(&mut out, common.json).and_then(|()| out.flush()).map_err(stdout_failure)
 }
 
 /// Writes a text file in one step.

@@ -1,10 +1,12 @@
 //! `nystream demo`: the whole thing on a built-in stream: learn, compare, save, plot.
 
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use nystream::fit::{FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose_bandwidth, exact, first_pass, two_pass};
+use nystream::fit::{
+    FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose_bandwidth, exact, first_pass, two_pass,
+};
 use nystream::kernel::Kernel;
 use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
 use nystream::preprocess::Batch;
@@ -13,11 +15,11 @@ use nystream::source::{MemorySource, OpenOptions, RecordBlock, RecordSource, ope
 
 use crate::args::Common;
 use crate::memory::peak_bytes;
-use crate::output::{Outcome, print, write_text};
-use crate::plot::{fit_band, learning_curve, side_by_side};
+use crate::output::{Outcome, print, show, write_text};
+use crate::plot::{Chart, FitPoint, fit_band, learning_curve, side_by_side};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::table::{Align, Table, bytes, count, seconds, significant};
+use crate::table::{Align, Table, bytes, count, duration, significant};
 
 /// See it work: learn a built-in stream, compare, save a model, draw the result
 #[derive(Debug, Args)]
@@ -43,6 +45,8 @@ pub struct DemoArgs {
 
 /// Rows for the test of every model, from another seed.
 const TEST_ROWS: u64 = 20_000;
+/// Nine tenths of a normal distribution lie within this many standard deviations.
+const Z90: f64 = 1.644_853_626_951_472_2;
 /// Rows of the exact model that shows what all the memory buys.
 const EXACT_ROWS: u64 = 2000;
 
@@ -53,7 +57,7 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     let mut test = stream(TEST_ROWS, args.seed + 1)?;
     let mut contestants = Vec::new();
 
-    let (curve, snapshots_seconds) = learn(args, test.as_mut(), &mut progress)?;
+    let (curve, streamed) = learn(args, test.as_mut(), &mut progress)?;
     let budget = args.budget as usize;
     for (name, options) in [
         ("linear ridge", FitOptions { kernel: KernelFamily::of(Kernel::Linear), budget: 10, ..base(args) }),
@@ -78,26 +82,28 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     let reloaded = TrainedModel::load(&model_path)?;
     let rmse = error_on(&reloaded, test.as_mut())?;
     let picture = args.out.join("demo.svg");
-    let charts = [learning_curve("Learning the stream", &curve, 1.0), slice(&reloaded)?];
+    let references = [("linear ridge", contestants[0].rmse), ("the noise itself", 1.0)];
+    let charts =
+        [learning_curve("error on new rows (RMSE)", &[("nystream", curve.clone())], &references), slice(&reloaded)?];
     write_text(&picture, &side_by_side(&charts, 1200, 480))?;
     progress.finish();
 
     if common.json {
         let mut report = Report::new();
-        report.add("rows", args.rows);
-        report.add("method", "two-pass");
-        report.add("budget", args.budget);
-        report.add("atoms", reloaded.regression().centres().len());
-        report.add("bandwidth", reloaded.regression().kernel().bandwidth().unwrap_or(f64::NAN));
-        report.add("ridge", reloaded.summary().ridge);
-        report.add("rmse", rmse);
-        report.add("rmse_linear", contestants[0].rmse);
-        report.add("rmse_exact", contestants[3].rmse);
-        report.add("captured", reloaded.summary().captured.unwrap_or(f64::NAN));
-        report.add("seconds_learn", contestants[2].seconds);
-        report.add("seconds_total", start.elapsed().as_secs_f64());
-        report.add("peak_bytes", peak_bytes().unwrap_or(0));
-        return report.print(common);
+        report.put("rows", args.rows);
+        report.put("method", "two-pass");
+        report.put("budget", args.budget);
+        report.put("atoms", reloaded.regression().centres().len());
+        report.put("bandwidth", reloaded.regression().kernel().bandwidth().unwrap_or(f64::NAN));
+        report.put("ridge", reloaded.summary().ridge);
+        report.put("rmse", rmse);
+        report.put("rmse_linear", contestants[0].rmse);
+        report.put("rmse_exact", contestants[3].rmse);
+        report.put("captured", reloaded.summary().captured.unwrap_or(f64::NAN));
+        report.put("seconds_learn", contestants[2].seconds);
+        report.put_seconds("seconds_total", start.elapsed());
+        report.put_bytes("peak_bytes", peak_bytes());
+        return show(&report, common);
     }
     if common.quiet {
         return Ok(());
@@ -115,9 +121,15 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
         ("r2", Align::Right),
         ("rows/s", Align::Right),
     ]);
-    let (mean, spread) = moments(test.as_mut())?;
-    table.row(vec!["predict the mean".into(), count(args.rows), "–".into(), significant(spread, 4), "0".into(), "–".into()]);
-    let _ = mean;
+    let spread = target_deviation(test.as_mut())?;
+    table.row(vec![
+        "predict the mean".into(),
+        count(args.rows),
+        "–".into(),
+        significant(spread, 4),
+        "0".into(),
+        "–".into(),
+    ]);
     for c in &contestants {
         table.row(vec![
             c.name.to_owned(),
@@ -128,11 +140,18 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
             count((c.model.summary().rows as f64 / c.seconds) as u64),
         ]);
     }
-    table.row(vec!["the noise itself".into(), "–".into(), "–".into(), "1".into(), significant(1.0 - spread.powi(-2), 4), "–".into()]);
+    table.row(vec![
+        "the noise itself".into(),
+        "–".into(),
+        "–".into(),
+        "1".into(),
+        significant(1.0 - spread.powi(-2), 4),
+        "–".into(),
+    ]);
     text.push_str(&table.to_string());
     text.push_str(&format!(
         "\nAs the stream ran ({} for {} snapshots), the error fell to:\n  {}\n",
-        seconds(snapshots_seconds),
+        duration(streamed),
         curve.len(),
         curve
             .iter()
@@ -144,7 +163,7 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
         "\nModel:   {}\nPicture: {}\nTook {}, peak memory {}.\n\nNow yours:\n  nystream fit your.csv --target COLUMN --model your.nys\n  nystream predict your.nys new.csv --std\n",
         model_path.display(),
         picture.display(),
-        seconds(start.elapsed().as_secs_f64()),
+        duration(start.elapsed()),
         bytes(peak_bytes().unwrap_or(0)),
     ));
     print(&text)
@@ -166,13 +185,18 @@ struct Contestant {
 }
 
 impl Contestant {
-    fn new(name: &'static str, model: TrainedModel, seconds: f64, test: &mut dyn RecordSource) -> nystream::Result<Self> {
+    fn new(
+        name: &'static str,
+        model: TrainedModel,
+        seconds: f64,
+        test: &mut dyn RecordSource,
+    ) -> nystream::Result<Self> {
         let rmse = error_on(&model, test)?;
         Ok(Self { name, model, rmse, seconds })
     }
 }
 
-/// Calls `visit` with the truth and the prediction of every row.
+/// Root mean squared error on the test rows.
 fn error_on(model: &TrainedModel, test: &mut dyn RecordSource) -> nystream::Result<f64> {
     test.rewind()?;
     let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
@@ -187,8 +211,8 @@ fn error_on(model: &TrainedModel, test: &mut dyn RecordSource) -> nystream::Resu
     Ok((squared / rows).sqrt())
 }
 
-/// Mean and standard deviation of the target, its last column.
-fn moments(test: &mut dyn RecordSource) -> nystream::Result<(f64, f64)> {
+/// Standard deviation of the target, the last column.
+fn target_deviation(test: &mut dyn RecordSource) -> nystream::Result<f64> {
     test.rewind()?;
     let mut block = RecordBlock::default();
     let (mut n, mut mean, mut spread) = (0.0, 0.0, 0.0);
@@ -203,11 +227,15 @@ fn moments(test: &mut dyn RecordSource) -> nystream::Result<(f64, f64)> {
             }
         }
     }
-    Ok((mean, (spread / n).sqrt()))
+    Ok((spread / n).sqrt())
 }
 
 /// Runs over the stream once, solving at 1, 2, 5, 10, ... thousand rows: the error on the test rows after each.
-fn learn(args: &DemoArgs, test: &mut dyn RecordSource, progress: &mut Progress) -> nystream::Result<(Vec<(f64, f64)>, f64)> {
+fn learn(
+    args: &DemoArgs,
+    test: &mut dyn RecordSource,
+    progress: &mut Progress,
+) -> nystream::Result<(Vec<(f64, f64)>, Duration)> {
     let options = FitOptions { budget: args.budget as usize, ..base(args) };
     let mut source = stream(args.rows, args.seed)?;
     let first = first_pass(source.as_mut(), &options, progress)?;
@@ -222,7 +250,8 @@ fn learn(args: &DemoArgs, test: &mut dyn RecordSource, progress: &mut Progress) 
     source.rewind()?;
     let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary);
     let mut curve = Vec::new();
-    let mut milestones = (3..).flat_map(|power| [1.0, 2.0, 5.0].map(|lead| (lead * 10f64.powi(power)) as u64)).peekable();
+    let mut milestones =
+        (3..).flat_map(|power| [1.0, 2.0, 5.0].map(|lead| (lead * 10f64.powi(power)) as u64)).peekable();
     loop {
         let read = pass.advance(source.as_mut())?;
         progress.rows(read, source.progress());
@@ -233,19 +262,18 @@ fn learn(args: &DemoArgs, test: &mut dyn RecordSource, progress: &mut Progress) 
                 let fit = pass.sums().solve(&kernel, &dictionary, &options.solver)?;
                 let mut regression = fit.model;
                 regression.shift_outputs(&codes.shift());
-                let model =
-                    TrainedModel::new(first.preprocessor.clone(), regression, None, Default::default())?;
+                let model = TrainedModel::new(first.preprocessor.clone(), regression, None, Default::default())?;
                 curve.push((seen as f64, error_on(&model, test)?));
             }
         }
         if read == 0 {
-            return Ok((curve, at.elapsed().as_secs_f64()));
+            return Ok((curve, at.elapsed()));
         }
     }
 }
 
 /// The model along its first feature, the others at 1/2, beside the function it was to find.
-fn slice(model: &TrainedModel) -> nystream::Result<crate::plot::Chart> {
+fn slice(model: &TrainedModel) -> nystream::Result<Chart> {
     const POINTS: usize = 101;
     let features = model.preprocessor().feature_count();
     let at = |i: usize| i as f64 / (POINTS - 1) as f64;
@@ -257,7 +285,13 @@ fn slice(model: &TrainedModel) -> nystream::Result<crate::plot::Chart> {
     model.predict_records(&binding, &block, false, true, &mut batch, &mut PredictWorkspace::default(), &mut out)?;
     // Friedman's function with x₂ = … = x₅ = 1/2: 10 sin(πx₁/2) + 0 + 5 + 2.5.
     let truth = |x: f64| 10.0 * (std::f64::consts::FRAC_PI_2 * x).sin() + 7.5;
-    let points: Vec<(f64, f64, f64)> = (0..POINTS).map(|i| (at(i), out.values[i], out.deviations[i])).collect();
+    let fitted: Vec<FitPoint> = (0..POINTS)
+        .map(|i| {
+            let half = Z90 * out.deviations[i];
+            FitPoint { x: at(i), mean: out.values[i], lower: out.values[i] - half, upper: out.values[i] + half }
+        })
+        .collect();
     let truth: Vec<(f64, f64)> = (0..POINTS).map(|i| (at(i), truth(at(i)))).collect();
-    Ok(fit_band("What it learnt, along x1", "x1", &points, &truth))
+    let title = "What it learnt: along x1, the other features at 0.5".to_owned();
+    Ok(Chart { title, ..fit_band("x1", "y", &[], &fitted, 0.9, Some(&truth)) })
 }

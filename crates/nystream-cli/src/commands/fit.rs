@@ -11,7 +11,7 @@ use nystream::solver::{Ridge, SolverOptions};
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
-use crate::output::Outcome;
+use crate::output::{Outcome, show};
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -129,49 +129,47 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let summary = model.summary();
     let preprocessor = model.preprocessor();
     let mut report = Report::new();
-    report.add("model", args.model.display().to_string());
-    report.add("task", task_words(preprocessor));
-    report.add("method", summary.method.clone());
-    report.add("rows", summary.rows);
-    report.add("features", preprocessor.feature_count());
+    report.put("model", args.model.display().to_string());
+    report.put("task", task_words(preprocessor));
+    report.put("method", summary.method.clone());
+    report.put("rows", summary.rows);
+    report.put("features", preprocessor.feature_count());
     if let Some(budget) = summary.budget {
-        report.add("budget", budget);
+        report.put("budget", budget);
     }
-    report.add("atoms", model.regression().centres().len());
+    report.put("atoms", model.regression().centres().len());
     if let Some(dictionary) = &summary.dictionary {
-        report.add("dictionary", dictionary.clone());
+        report.put("dictionary", dictionary.clone());
     }
-    report.add("kernel", model.regression().kernel().name());
+    report.put("kernel", model.regression().kernel().name());
     if let (Some(bandwidth), Some(by)) = (model.regression().kernel().bandwidth(), choice.by) {
-        report.add("bandwidth", bandwidth);
-        report.add("bandwidth_by", by);
+        report.put("bandwidth", bandwidth);
+        report.put("bandwidth_by", by);
     }
-    report.add("ridge", summary.ridge);
-    report.add("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });
+    report.put("ridge", summary.ridge);
+    report.put("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });
     if let Some(leverage_ridge) = summary.leverage_ridge {
-        report.add("leverage_ridge", leverage_ridge);
+        report.put("leverage_ridge", leverage_ridge);
     }
-    report.add("effective_dim", summary.effective_dim);
+    report.put("effective_dim", summary.effective_dim);
     if let Some(captured) = summary.captured {
-        report.add("captured", captured);
+        report.put("captured", captured);
     }
     if summary.jitter > 0.0 {
-        report.add("jitter", summary.jitter);
+        report.put("jitter", summary.jitter);
     }
     if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
-        report.add("estimated_rmse", *rmse);
+        report.put("estimated_rmse", *rmse);
     }
     if preprocessor.dropped_rows() > 0 {
-        report.add("rows_dropped", preprocessor.dropped_rows());
+        report.put("rows_dropped", preprocessor.dropped_rows());
     }
     let constant = preprocessor.constant_features();
     if !constant.is_empty() {
-        report.add("constant_features", constant.len());
+        report.put("constant_features", constant.len());
     }
-    report.add("seconds_learn", learnt.as_secs_f64());
-    report.add("seconds_total", start.elapsed().as_secs_f64());
-    if let Some(peak) = peak_bytes() {
-        report.add("peak_bytes", peak);
-    }
-    report.print(common)
+    report.put_seconds("seconds_learn", learnt);
+    report.put_seconds("seconds_total", start.elapsed());
+    report.put_bytes("peak_bytes", peak_bytes());
+    show(&report, common)
 }

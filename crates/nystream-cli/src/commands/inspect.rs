@@ -7,7 +7,7 @@ use nystream::model::{TrainedModel, Uncertainty};
 use nystream::preprocess::{ColumnKind, Task};
 
 use crate::args::{Common, task_words};
-use crate::output::Outcome;
+use crate::output::{Outcome, show};
 use crate::report::Report;
 
 /// Show what is inside a model file
@@ -26,68 +26,71 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     let model = TrainedModel::load(&args.model)?;
     let (preprocessor, regression, summary) = (model.preprocessor(), model.regression(), model.summary());
     let mut report = Report::new();
-    report.add("model", args.model.display().to_string());
+    report.put("model", args.model.display().to_string());
     if let Ok(file) = std::fs::metadata(&args.model) {
-        report.add("file_bytes", file.len());
+        report.put_bytes("file_bytes", file.len());
     }
-    report.add("task", task_words(preprocessor));
-    report.add("target", preprocessor.target_names().join(", "));
+    report.put("task", task_words(preprocessor));
+    report.put("target", preprocessor.target_names().join(", "));
     if let Task::Classification { labels } = preprocessor.task() {
-        report.add("labels", shortened(labels));
+        report.put("labels", shortened(labels));
     }
-    report.add("features", preprocessor.feature_count());
+    report.put("features", preprocessor.feature_count());
     if !preprocessor.is_sparse() {
-        report.add("feature_names", shortened(&preprocessor.feature_names()));
+        report.put("feature_names", shortened(&preprocessor.feature_names()));
         let categories = preprocessor.input_columns().filter(|c| matches!(c.kind, ColumnKind::Category { .. }));
         let categories: Vec<String> = categories.map(|column| column.name.to_owned()).collect();
         if !categories.is_empty() {
-            report.add("categorical", shortened(&categories));
+            report.put("categorical", shortened(&categories));
         }
     }
-    report.add("sparse", preprocessor.is_sparse());
-    report.add("scale", preprocessor.scaling().to_string());
-    report.add("missing", preprocessor.missing().to_string());
-    report.add("rows", summary.rows);
+    report.put("sparse", preprocessor.is_sparse());
+    report.put("scale", preprocessor.scaling().to_string());
+    report.put("missing", preprocessor.missing().to_string());
+    report.put("rows", summary.rows);
     if preprocessor.dropped_rows() > 0 {
-        report.add("rows_dropped", preprocessor.dropped_rows());
+        report.put("rows_dropped", preprocessor.dropped_rows());
     }
-    report.add("method", summary.method.clone());
+    report.put("method", summary.method.clone());
     if let Some(dictionary) = &summary.dictionary {
-        report.add("dictionary", dictionary.clone());
+        report.put("dictionary", dictionary.clone());
     }
     if let Some(budget) = summary.budget {
-        report.add("budget", budget);
+        report.put("budget", budget);
     }
-    report.add("atoms", regression.centres().len());
-    report.add("kernel", regression.kernel().name());
+    report.put("atoms", regression.centres().len());
+    report.put("kernel", regression.kernel().name());
     if let Some(bandwidth) = regression.kernel().bandwidth() {
-        report.add("bandwidth", bandwidth);
+        report.put("bandwidth", bandwidth);
     }
     if let Some(by) = &summary.bandwidth_by {
-        report.add("bandwidth_by", by.clone());
+        report.put("bandwidth_by", by.clone());
     }
-    report.add("ridge", summary.ridge);
-    report.add("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });
+    report.put("ridge", summary.ridge);
+    report.put("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });
     if let Some(leverage_ridge) = summary.leverage_ridge {
-        report.add("leverage_ridge", leverage_ridge);
+        report.put("leverage_ridge", leverage_ridge);
     }
-    report.add("jitter", summary.jitter);
-    report.add("effective_dim", summary.effective_dim);
+    report.put("jitter", summary.jitter);
+    report.put("effective_dim", summary.effective_dim);
     if let Some(captured) = summary.captured {
-        report.add("captured", captured);
+        report.put("captured", captured);
     }
-    report.add("std", match regression.uncertainty() {
-        Some(Uncertainty::Nystrom(_) | Uncertainty::Exact(_)) => "yes",
-        None => "no (fitted with --no-std)",
-    });
+    report.put(
+        "std",
+        match regression.uncertainty() {
+            Some(Uncertainty::Nystrom(_) | Uncertainty::Exact(_)) => "yes",
+            None => "no (fitted with --no-std)",
+        },
+    );
     if let (None, [rmse]) = (model.calibration(), &summary.estimated_rmse[..]) {
-        report.add("estimated_rmse", *rmse);
+        report.put("estimated_rmse", *rmse);
     }
     if let Some(calibration) = model.calibration() {
-        report.add("calibration_slope", calibration.slope);
+        report.put("calibration_slope", calibration.slope);
     }
-    report.add("seed", summary.seed);
-    report.print(common)
+    report.put("seed", summary.seed);
+    show(&report, common)
 }
 
 fn shortened(names: &[String]) -> String {

@@ -14,7 +14,7 @@ use nystream::preprocess::{Batch, Missing};
 use nystream::source::RecordBlock;
 
 use crate::args::{Common, ReadArgs};
-use crate::output::{Failure, Outcome, stdout_failure};
+use crate::output::{Failure, Outcome, show, stdout_failure};
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -72,10 +72,10 @@ pub fn run(args: &PredictArgs, common: &Common) -> Outcome {
     predictor.progress.finish();
     if let Some(path) = &args.out {
         let mut report = Report::new();
-        report.add("out", path.display().to_string());
-        report.add("rows", rows);
-        report.add("seconds_total", start.elapsed().as_secs_f64());
-        return report.print(common);
+        report.put("out", path.display().to_string());
+        report.put("rows", rows);
+        report.put_seconds("seconds_total", start.elapsed());
+        return show(&report, common);
     }
     Ok(())
 }

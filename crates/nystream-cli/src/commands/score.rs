@@ -10,7 +10,7 @@ use nystream::preprocess::{Batch, Task};
 use nystream::source::RecordBlock;
 
 use crate::args::{Common, ReadArgs};
-use crate::output::Outcome;
+use crate::output::{Outcome, show};
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -80,10 +80,10 @@ pub fn run(args: &ScoreArgs, common: &Common) -> Outcome {
         .into());
     }
     let mut report = Report::new();
-    report.add("rows", rows);
+    report.put("rows", rows);
     tally.report(rows as f64, with_std, model.preprocessor().target_names(), &mut report);
-    report.add("seconds_total", start.elapsed().as_secs_f64());
-    report.print(common)
+    report.put_seconds("seconds_total", start.elapsed());
+    show(&report, common)
 }
 
 enum Tally {
@@ -128,18 +128,18 @@ impl Tally {
                     let key = |word: &str| {
                         if names.len() == 1 { word.to_owned() } else { format!("{word}:{name}") }
                     };
-                    report.add(key("rmse"), (errors.squared / rows).sqrt());
-                    report.add(key("r2"), 1.0 - errors.squared / errors.spread);
-                    report.add(key("mae"), errors.absolute / rows);
+                    report.put(&key("rmse"), (errors.squared / rows).sqrt());
+                    report.put(&key("r2"), 1.0 - errors.squared / errors.spread);
+                    report.put(&key("mae"), errors.absolute / rows);
                     if with_std {
-                        report.add(key("coverage90"), errors.covered / rows);
+                        report.put(&key("coverage90"), errors.covered / rows);
                     }
                 }
             }
             Self::Classes { right, log_loss } => {
-                report.add("accuracy", *right as f64 / rows);
-                report.add("mistake_rate", 1.0 - *right as f64 / rows);
-                report.add("log_loss", log_loss / rows);
+                report.put("accuracy", *right as f64 / rows);
+                report.put("mistake_rate", 1.0 - *right as f64 / rows);
+                report.put("log_loss", log_loss / rows);
             }
         }
     }

@@ -10,7 +10,7 @@ use nystream::sketch::{DictionaryMethod, DictionaryOptions, build, check_guarant
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options};
 use crate::memory::peak_bytes;
-use crate::output::{Outcome, write_text};
+use crate::output::{Outcome, show, write_text};
 use crate::plot::leverage_profile;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -118,33 +118,31 @@ pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
         write_text(path, &leverage_profile(profile).to_svg(800, 500))?;
     }
     let mut report = Report::new();
-    report.add("method", args.method.to_string());
-    report.add("rows", first.preprocessor.rows());
-    report.add("rows_used", rows.len());
-    report.add("budget", args.budget);
-    report.add("atoms", dictionary.len());
-    report.add("kernel", choice.kernel.name());
+    report.put("method", args.method.to_string());
+    report.put("rows", first.preprocessor.rows());
+    report.put("rows_used", rows.len());
+    report.put("budget", args.budget);
+    report.put("atoms", dictionary.len());
+    report.put("kernel", choice.kernel.name());
     if let (Some(bandwidth), Some(by)) = (choice.kernel.bandwidth(), choice.by) {
-        report.add("bandwidth", bandwidth);
-        report.add("bandwidth_by", by);
+        report.put("bandwidth", bandwidth);
+        report.put("bandwidth_by", by);
     }
     if let Some(leverage_ridge) = leverage_ridge {
-        report.add("leverage_ridge", leverage_ridge);
+        report.put("leverage_ridge", leverage_ridge);
     }
     if let Some(effective_dim) = check.as_ref().map(|(_, c)| c.effective_dim).or(info.effective_dim) {
-        report.add("effective_dim", effective_dim);
+        report.put("effective_dim", effective_dim);
     }
-    report.add("captured", info.captured);
+    report.put("captured", info.captured);
     if let Some((accuracy, check)) = &check {
-        report.add("accuracy_epsilon", *accuracy);
-        report.add("bound_holds", check.bound_holds);
-        report.add("bound_ratio", check.bound_ratio);
-        report.add("spectral_error", check.spectral_error);
+        report.put("accuracy_epsilon", *accuracy);
+        report.put("bound_holds", check.bound_holds);
+        report.put("bound_ratio", check.bound_ratio);
+        report.put("spectral_error", check.spectral_error);
     }
-    report.add("seconds_learn", learnt.as_secs_f64());
-    report.add("seconds_total", start.elapsed().as_secs_f64());
-    if let Some(peak) = peak_bytes() {
-        report.add("peak_bytes", peak);
-    }
-    report.print(common)
+    report.put_seconds("seconds_learn", learnt);
+    report.put_seconds("seconds_total", start.elapsed());
+    report.put_bytes("peak_bytes", peak_bytes());
+    show(&report, common)
 }

@@ -20,6 +20,8 @@ use crate::preprocess::Preprocessor;
 use crate::rows::{RowBlock, Rows, SparseRows};
 
 const KIND: &str = "krr-model";
+/// Arrays of the preprocessor with a number a feature: kept as tensors, for there may be a million of them.
+const PER_FEATURE: [&str; 3] = ["shift", "scale", "fill"];
 
 #[derive(Serialize, Deserialize)]
 struct Document {
@@ -75,9 +77,15 @@ impl TrainedModel {
                 Uncertainty::Exact(p) => PosteriorHeader::Exact { ridge: p.ridge, intercept: p.constant.is_some() },
             }),
         };
-        let document = serde_json::to_value(document)
+        let mut document = serde_json::to_value(document)
             .map_err(|_| crate::Error::Internal("a model's description could not be written"))?;
+        let arrays = PER_FEATURE.map(|name| (name, document["preprocessor"][name].take()));
         let mut file = Container::new(KIND, document);
+        for (name, array) in arrays {
+            let numbers: Vec<f64> = serde_json::from_value(array)
+                .map_err(|_| crate::Error::Internal("a preprocessor without its numbers"))?;
+            file.put_f64(&format!("feature_{name}"), &[numbers.len()], numbers)?;
+        }
         put_rows(&mut file, regression.centres().rows())?;
         let coefficients = regression.coefficients().col_iter().flat_map(|c| c.iter().copied()).collect();
         file.put_f64("coefficients", &[outputs, atoms], coefficients)?;
@@ -106,6 +114,12 @@ impl TrainedModel {
 
     fn from_container(mut file: Container) -> Result<Self> {
         file.expect_kind(KIND)?;
+        for name in PER_FEATURE {
+            let (_, numbers) = file.take_finite(&format!("feature_{name}"), 1)?;
+            if let Some(place) = file.document.get_mut("preprocessor").and_then(|p| p.get_mut(name)) {
+                *place = numbers.into();
+            }
+        }
         let document: Document = file.document_as()?;
         let kernel = document.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
         let atoms = take_rows(&mut file, document.features)?;

@@ -430,7 +430,8 @@ mod tests {
         let (_file, path) = file_with(&bytes[..bytes.len() - 20], ".arrow");
         assert!(error_of(open(&path, &OpenOptions::default())).contains("damaged data"));
         let stream = stream_bytes(&[mixed()]);
-        let cut = open_reader("pipe", Box::new(Cursor::new(stream[..stream.len() / 2].to_vec())), &OpenOptions::default());
+        let cut =
+            open_reader("pipe", Box::new(Cursor::new(stream[..stream.len() / 2].to_vec())), &OpenOptions::default());
         assert!(error_of(cut).contains("damaged data"));
     }
 
