@@ -9,13 +9,14 @@ use faer::Mat;
 
 use super::codes::TargetCodes;
 use super::options::{Bandwidth, FitOptions};
+use super::summing::Summing;
 use crate::error::Result;
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::kernel::Kernel;
 use crate::model::PredictWorkspace;
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::Dictionary;
-use crate::solver::{NystromSums, Ridge, SolverOptions, alignment_bandwidth, median_bandwidth};
+use crate::solver::{Ridge, SolverOptions, alignment_bandwidth, median_bandwidth};
 
 /// Most rows a trial learns from, and is judged on.
 const TRAIN: usize = 8000;
@@ -152,16 +153,14 @@ impl Trial {
         let chosen: Vec<usize> = (0..self.atoms).collect();
         let atoms = RowBlock::gather(self.learn.rows(), &chosen);
         let dictionary = Dictionary::new(atoms, vec![1.0; self.atoms], (0..self.atoms as u64).collect(), 0.0)?;
-        let centres = Centres::new(dictionary.atoms().rows());
         let outputs = self.learn_codes.ncols();
-        let mut sums = NystromSums::new(self.atoms, outputs);
-        let (mut workspace, mut block) = (KernelWorkspace::default(), Vec::new());
+        let mut summing = Summing::new(*kernel, &dictionary, outputs);
         for start in (0..self.learn.len()).step_by(BLOCK) {
             let part = self.learn.rows().slice(start, (start + BLOCK).min(self.learn.len()));
-            sum_block(kernel, part, self.learn_codes.subrows(start, part.len()), &centres, &mut sums, &mut workspace, &mut block);
+            summing.add(part, self.learn_codes.subrows(start, part.len()));
         }
         let settings = SolverOptions { ridge: Ridge::Auto, intercept: true };
-        let fit = sums.solve(kernel, &dictionary, &settings)?;
+        let fit = summing.sums().solve(kernel, &dictionary, &settings)?;
         let mut values = Vec::new();
         fit.model.predict(self.judge.rows(), &mut PredictWorkspace::default(), &mut values)?;
         let mut total = 0.0;
@@ -174,21 +173,4 @@ impl Trial {
         }
         Ok(total / outputs as f64)
     }
-}
-
-/// Adds a block of rows with its coded targets to the sums; `scratch` keeps its memory.
-pub(super) fn sum_block(
-    kernel: &Kernel,
-    rows: Rows,
-    codes: faer::MatRef<'_, f64>,
-    centres: &Centres,
-    sums: &mut NystromSums,
-    workspace: &mut KernelWorkspace,
-    scratch: &mut Vec<f64>,
-) {
-    scratch.resize(rows.len() * centres.len(), 0.0);
-    let mut block = faer::MatMut::from_column_major_slice_mut(scratch, rows.len(), centres.len());
-    kernel.block(rows, centres, workspace, block.as_mut());
-    let energy = (0..rows.len()).map(|i| kernel.diagonal(rows.row(i))).sum();
-    sums.add(block.as_ref(), codes, energy);
 }

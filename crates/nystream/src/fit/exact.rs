@@ -43,9 +43,7 @@ pub fn exact(
             regression.shift_outputs(shift);
             None
         }
-        TargetCodes::Classes { count } => {
-            Some(scores_to_calibration(&fit.left_out, &sample.targets, outputs, *count)?)
-        }
+        TargetCodes::Classes { count } => Some(scores_to_calibration(&fit.left_out, &sample.targets, outputs, *count)?),
     };
     let summary = Summary {
         method: "exact".to_owned(),

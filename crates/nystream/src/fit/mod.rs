@@ -10,6 +10,7 @@ mod exact;
 mod observe;
 mod options;
 mod reservoir;
+mod summing;
 mod two_pass;
 
 pub use choose::{BandwidthChoice, choose_bandwidth};
@@ -18,4 +19,5 @@ pub use exact::exact;
 pub use observe::{Observer, Silent};
 pub use options::{Bandwidth, FitOptions, KernelFamily};
 pub use reservoir::Reservoir;
-pub use two_pass::{FirstPass, first_pass, second_pass, two_pass};
+pub use summing::Summing;
+pub use two_pass::{FirstPass, SecondPass, first_pass, two_pass};

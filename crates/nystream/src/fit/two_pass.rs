@@ -5,15 +5,16 @@
 
 use faer::Mat;
 
-use super::choose::{BandwidthChoice, choose_bandwidth, sum_block};
+use super::choose::{BandwidthChoice, choose_bandwidth};
 use super::codes::TargetCodes;
 use super::observe::Observer;
 use super::options::FitOptions;
 use super::reservoir::Reservoir;
+use super::summing::Summing;
 use crate::error::{Error, Result};
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::kernel::{Kernel, KernelWorkspace};
 use crate::model::{Calibration, KernelModel, PredictWorkspace, Summary, TrainedModel, Uncertainty, class_scores};
-use crate::preprocess::{Batch, CodedBlock, Preprocessor, Scan};
+use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan};
 use crate::random::Generator;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryOptions, build};
@@ -39,7 +40,11 @@ pub struct FirstPass {
 }
 
 /// Reads the source once.
-pub fn first_pass(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut dyn Observer) -> Result<FirstPass> {
+pub fn first_pass(
+    source: &mut dyn RecordSource,
+    options: &FitOptions,
+    observer: &mut dyn Observer,
+) -> Result<FirstPass> {
     observer.stage("first pass: columns, scaling, sample");
     let mut block = RecordBlock::default();
     let mut coded = CodedBlock::default();
@@ -61,46 +66,62 @@ pub fn first_pass(source: &mut dyn RecordSource, options: &FitOptions, observer:
 }
 
 /// Rows of a kernel block with this many atoms: about 8 MB.
-pub(super) fn block_rows(atoms: usize) -> usize {
+fn block_rows(atoms: usize) -> usize {
     ((1 << 20) / atoms.max(1)).clamp(64, 4096)
 }
 
-/// Reads the source again and sums the kernels of its rows with the atoms.
-pub fn second_pass(
-    source: &mut dyn RecordSource,
-    preprocessor: &Preprocessor,
-    codes: &TargetCodes,
-    kernel: &Kernel,
-    dictionary: &Dictionary,
-    observer: &mut dyn Observer,
-) -> Result<NystromSums> {
-    observer.stage("second pass: sums");
-    source.rewind()?;
-    let centres = Centres::new(dictionary.atoms().rows());
-    let mut sums = NystromSums::new(dictionary.len(), codes.outputs());
-    let mut block = RecordBlock::default();
-    let (mut batch, mut coded) = (Batch::default(), Mat::new());
-    let (mut workspace, mut scratch) = (KernelWorkspace::default(), Vec::new());
-    let step = block_rows(dictionary.len());
-    let mut binding = None;
-    while source.read(&mut block, step)? {
-        let binding = match &mut binding {
+/// The second pass, a block at a time: an answer is there at any time.
+#[derive(Debug)]
+pub struct SecondPass<'a> {
+    preprocessor: &'a Preprocessor,
+    codes: &'a TargetCodes,
+    summing: Summing,
+    binding: Option<Binding>,
+    step: usize,
+    records: RecordBlock,
+    batch: Batch,
+    coded: Mat<f64>,
+}
+
+impl<'a> SecondPass<'a> {
+    /// Nothing read yet.
+    pub fn new(
+        preprocessor: &'a Preprocessor,
+        codes: &'a TargetCodes,
+        kernel: Kernel,
+        dictionary: &Dictionary,
+    ) -> Self {
+        Self {
+            preprocessor,
+            codes,
+            summing: Summing::new(kernel, dictionary, codes.outputs()),
+            binding: None,
+            step: block_rows(dictionary.len()),
+            records: RecordBlock::default(),
+            batch: Batch::default(),
+            coded: Mat::new(),
+        }
+    }
+
+    /// Reads a block and adds it to the sums. Returns the number of records read; 0 when there are no more.
+    pub fn advance(&mut self, source: &mut dyn RecordSource) -> Result<u64> {
+        if !source.read(&mut self.records, self.step)? {
+            return Ok(0);
+        }
+        let binding = match &mut self.binding {
             Some(binding) => binding,
-            None => binding.insert(preprocessor.bind(source.schema(), source.origin())?),
+            None => self.binding.insert(self.preprocessor.bind(source.schema(), source.origin())?),
         };
-        preprocessor.transform(binding, &block, &mut batch, true)?;
-        codes.encode(&batch.targets, &mut coded);
-        sum_block(kernel, batch.rows.rows(), coded.as_ref(), &centres, &mut sums, &mut workspace, &mut scratch);
-        observer.rows(block.len() as u64, source.progress());
+        self.preprocessor.transform(binding, &self.records, &mut self.batch, true)?;
+        self.codes.encode(&self.batch.targets, &mut self.coded);
+        self.summing.add(self.batch.rows.rows(), self.coded.as_ref());
+        Ok(self.records.len() as u64)
     }
-    if sums.rows() != preprocessor.rows() {
-        return Err(Error::Incompatible {
-            field: format!("number of rows of {} on the second reading", source.origin()),
-            found: sums.rows().to_string(),
-            expected: preprocessor.rows().to_string(),
-        });
+
+    /// The sums so far.
+    pub fn sums(&self) -> &NystromSums {
+        self.summing.sums()
     }
-    Ok(sums)
 }
 
 /// Fits a model in two passes.
@@ -128,7 +149,24 @@ pub fn two_pass(
         ..DictionaryOptions::new(options.budget)
     };
     let (dictionary, _) = build(options.dictionary, &choice.kernel, first.sample.rows.rows(), &dictionary_options)?;
-    let sums = second_pass(source, &first.preprocessor, &codes, &choice.kernel, &dictionary, observer)?;
+    observer.stage("second pass: sums");
+    source.rewind()?;
+    let mut pass = SecondPass::new(&first.preprocessor, &codes, choice.kernel, &dictionary);
+    loop {
+        let records = pass.advance(source)?;
+        if records == 0 {
+            break;
+        }
+        observer.rows(records, source.progress());
+    }
+    let sums = pass.sums();
+    if sums.rows() != first.preprocessor.rows() {
+        return Err(Error::Incompatible {
+            field: format!("number of rows of {} on the second reading", source.origin()),
+            found: sums.rows().to_string(),
+            expected: first.preprocessor.rows().to_string(),
+        });
+    }
     observer.stage("solving");
     let fit = sums.solve(&choice.kernel, &dictionary, &options.solver)?;
     let mut regression = fit.model;
@@ -139,10 +177,11 @@ pub fn two_pass(
         }
         TargetCodes::Classes { count } => Some(calibrate(&regression, &first.sample, &codes, *count)?),
     };
+    let rows = sums.rows();
     let summary = Summary {
         method: "two-pass".to_owned(),
         dictionary: Some(options.dictionary.to_string()),
-        rows: sums.rows(),
+        rows,
         budget: Some(options.budget),
         bandwidth_by: choice.by.map(str::to_owned),
         ridge: fit.choice.ridge,

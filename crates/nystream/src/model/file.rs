@@ -122,8 +122,8 @@ impl TrainedModel {
         };
         let malformed = |e: crate::Error| file.malformed(e.to_string());
         let regression = KernelModel::new(kernel, centres, coefficients, intercepts, uncertainty).map_err(malformed)?;
-        let model = Self::new(document.preprocessor, regression, document.calibration, document.summary)
-            .map_err(malformed)?;
+        let model =
+            Self::new(document.preprocessor, regression, document.calibration, document.summary).map_err(malformed)?;
         file.finish()?;
         Ok(model)
     }
@@ -207,7 +207,9 @@ fn put_factor(file: &mut Container, name: &str, factor: MatRef<'_, f64>) -> Resu
 fn take_factor(file: &mut Container, name: &str, n: usize) -> Result<Cholesky> {
     let (_, packed) = file.take_finite(name, 1)?;
     if n.checked_add(1).and_then(|next| next.checked_mul(n)).map(|twice| twice / 2) != Some(packed.len()) {
-        return Err(file.malformed(format!("{name}: {} numbers, expected the lower triangle of {n} rows", packed.len())));
+        return Err(
+            file.malformed(format!("{name}: {} numbers, expected the lower triangle of {n} rows", packed.len()))
+        );
     }
     let mut factor = Mat::zeros(n, n);
     let mut next = packed.iter();

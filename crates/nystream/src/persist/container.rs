@@ -98,7 +98,7 @@ impl Container {
         };
         let json = serde_json::to_string(&envelope).map_err(|_| Error::Internal("the document is not JSON"))?;
         let advice = "use fewer features or categories";
-        limit("the model's document (values)", header::count_values(&json), header::MAX_DOCUMENT_VALUES, advice)?;
+        limit("the model's document (weight)", header::document_weight(&json), header::MAX_DOCUMENT_WEIGHT, advice)?;
         limit("the model's tensors (count)", self.tensors.len(), header::MAX_TENSORS, advice)?;
 
         let metadata = HashMap::from([("nystream".to_owned(), json)]);

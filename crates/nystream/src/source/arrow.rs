@@ -137,16 +137,14 @@ impl Batches {
 
     fn cast_through(&self, array: &ArrayRef, steps: &[DataType], column: usize) -> Result<ArrayRef> {
         let mut array = array.clone();
-        for step in steps.iter().filter(|step| *step != &array.data_type().clone()) {
+        for step in steps {
+            if array.data_type() == step {
+                continue;
+            }
             array = cast(&array, step).map_err(|e| {
                 let name = self.schema.column_name(column);
-                refuse(
-                    &self.origin,
-                    self.rows_read + 1,
-                    Some(&name),
-                    format!("a value that does not fit ({e})"),
-                    "numbers",
-                )
+                let found = format!("a value that does not fit ({e})");
+                refuse(&self.origin, self.rows_read + 1, Some(&name), found, "numbers")
             })?;
         }
         Ok(array)
@@ -307,5 +305,175 @@ impl RecordSource for ArrowSource {
             Reader::File(reader) => Some(self.batches_read as f64 / reader.num_batches().max(1) as f64),
             Reader::Stream(reader) => reader.get_ref().progress(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::panic::catch_unwind;
+    use std::sync::Arc;
+
+    use arrow_array::*;
+    use arrow_ipc::writer::{FileWriter, StreamWriter};
+    use arrow_schema::Field;
+
+    use super::super::testing::{Item, Record, assert_laws, assert_source_laws, error_of, file_with, read_all};
+    use super::super::{OpenOptions, open, open_reader};
+    use super::*;
+
+    fn number(value: f64) -> Item {
+        Item::Number(value.to_bits())
+    }
+
+    /// A batch with one column of every kind.
+    fn mixed() -> RecordBatch {
+        let floats: ArrayRef = Arc::new(Float32Array::from(vec![Some(0.5), None, Some(f32::NAN)]));
+        let words: StringArray = vec![Some("red"), None, Some("4.5")].into_iter().collect();
+        let codes: DictionaryArray<types::Int8Type> = vec![Some("a"), Some("b"), Some("NA")].into_iter().collect();
+        let columns: Vec<(&str, ArrayRef)> = vec![
+            ("i8", Arc::new(Int8Array::from(vec![-1, 2, 3]))),
+            ("u64", Arc::new(UInt64Array::from(vec![1, u64::MAX, 3]))),
+            ("f16", cast(&floats, &DataType::Float16).unwrap()),
+            ("f32", floats),
+            ("f64", Arc::new(Float64Array::from(vec![0.1, f64::INFINITY, -0.0]))),
+            ("flag", Arc::new(BooleanArray::from(vec![Some(true), Some(false), None]))),
+            ("wide", cast(&words, &DataType::LargeUtf8).unwrap()),
+            ("view", cast(&words, &DataType::Utf8View).unwrap()),
+            ("word", Arc::new(words)),
+            ("code", Arc::new(codes)),
+            ("price", Arc::new(Decimal128Array::from(vec![125, -50, 0]).with_precision_and_scale(9, 2).unwrap())),
+            ("day", Arc::new(Date32Array::from(vec![Some(1), None, Some(-1)]))),
+            ("date", Arc::new(Date64Array::from(vec![86_400_000, 0, 43_200_000]))),
+            ("time", Arc::new(TimestampMillisecondArray::from(vec![1500, 0, -500]))),
+            ("none", Arc::new(NullArray::new(3))),
+        ];
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, array)| (name, array, true))).unwrap()
+    }
+
+    fn expected() -> Vec<Record> {
+        use Item::Missing;
+        let word = |text: &str| Item::Text(text.to_owned());
+        let columns: Vec<[Item; 3]> = vec![
+            [-1.0, 2.0, 3.0].map(number),
+            [1.0, u64::MAX as f64, 3.0].map(number),
+            [number(0.5), Missing, Missing],
+            [number(0.5), Missing, Missing],
+            [0.1, f64::INFINITY, -0.0].map(number),
+            [number(1.0), number(0.0), Missing],
+            [word("red"), Missing, number(4.5)],
+            [word("red"), Missing, number(4.5)],
+            [word("red"), Missing, number(4.5)],
+            [word("a"), word("b"), Missing],
+            [1.25, -0.5, 0.0].map(number),
+            [number(1.0), Missing, number(-1.0)],
+            [1.0, 0.0, 0.5].map(number),
+            [1.5, 0.0, -0.5].map(number),
+            [Missing, Missing, Missing],
+        ];
+        (0..3).map(|i| columns.iter().map(|column| column[i].clone()).enumerate().collect()).collect()
+    }
+
+    fn file_bytes(batches: &[RecordBatch]) -> Vec<u8> {
+        let mut writer = FileWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+
+    fn stream_bytes(batches: &[RecordBatch]) -> Vec<u8> {
+        let mut writer = StreamWriter::try_new(Vec::new(), &batches[0].schema()).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+
+    #[test]
+    fn every_type_comes_out_of_files_and_streams() {
+        let batches = [mixed(), mixed().slice(0, 0), mixed()];
+        let twice = [expected(), expected()].concat();
+        let (_file, path) = file_with(&file_bytes(&batches), ".arrow");
+        assert_eq!(assert_source_laws(open(&path, &OpenOptions::default()).unwrap().as_mut()), twice);
+        assert_eq!(assert_laws(&stream_bytes(&batches), ".arrow", &OpenOptions::default()), twice);
+        assert_eq!(assert_laws(&stream_bytes(&batches), "", &OpenOptions::default()), twice);
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn parquet_gives_the_same_records() {
+        let batch = mixed();
+        let (_file, path) = file_with(&parquet_bytes(&[batch.clone(), batch]), ".parquet");
+        let mut source = open(&path, &OpenOptions::default()).unwrap();
+        assert_eq!(assert_source_laws(source.as_mut()), [expected(), expected()].concat());
+    }
+
+    #[cfg(feature = "parquet")]
+    fn parquet_bytes(batches: &[RecordBatch]) -> Vec<u8> {
+        let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), batches[0].schema(), None).unwrap();
+        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        writer.into_inner().unwrap()
+    }
+
+    #[cfg(feature = "parquet")]
+    #[test]
+    fn parquet_needs_a_whole_file_on_disk() {
+        let bytes = parquet_bytes(&[mixed()]);
+        let piped = open_reader("pipe", Box::new(Cursor::new(bytes.clone())), &OpenOptions::default());
+        assert!(error_of(piped).contains("pipe: the file: found Parquet data that comes as a stream"));
+        let (_file, path) = file_with(&bytes[..bytes.len() / 2], ".parquet");
+        assert!(error_of(open(&path, &OpenOptions::default())).contains("damaged data"));
+    }
+
+    #[test]
+    fn the_file_format_needs_a_file_and_all_of_it() {
+        let bytes = file_bytes(&[mixed()]);
+        let piped = open_reader("pipe", Box::new(Cursor::new(bytes.clone())), &OpenOptions::default());
+        assert!(error_of(piped).contains("Arrow stream format"));
+        let (_file, path) = file_with(&bytes[..bytes.len() - 20], ".arrow");
+        assert!(error_of(open(&path, &OpenOptions::default())).contains("damaged data"));
+        let stream = stream_bytes(&[mixed()]);
+        let cut = open_reader("pipe", Box::new(Cursor::new(stream[..stream.len() / 2].to_vec())), &OpenOptions::default());
+        assert!(error_of(cut).contains("damaged data"));
+    }
+
+    #[test]
+    fn nested_columns_empty_tables_and_equal_names_are_refused() {
+        let refusal = |batch: &RecordBatch| {
+            let bytes = Cursor::new(stream_bytes(std::slice::from_ref(batch)));
+            error_of(open_reader("pipe", Box::new(bytes), &OpenOptions::default()))
+        };
+        let list = ListArray::from_iter_primitive::<types::Int32Type, _, _>([Some([Some(1)])]);
+        let nested = RecordBatch::try_from_iter([("deep", Arc::new(list) as ArrayRef)]).unwrap();
+        let message = refusal(&nested);
+        assert!(message.contains("column 'deep'") && message.contains("List"), "{message}");
+        assert!(refusal(&mixed().slice(0, 0)).contains("no rows"));
+        let one: ArrayRef = Arc::new(Int8Array::from(vec![1]));
+        let fields = vec![Field::new("x", DataType::Int8, false), Field::new("x", DataType::Int8, false)];
+        let twice = RecordBatch::try_new(Arc::new(arrow_schema::Schema::new(fields)), vec![one.clone(), one]).unwrap();
+        assert!(refusal(&twice).contains("column 'x'"));
+    }
+
+    /// Flips single bytes; each time there must be records or an error, not a panic.
+    #[test]
+    fn damaged_bytes_never_panic() {
+        let mut kinds = vec![(file_bytes(&[mixed()]), ".arrow"), (stream_bytes(&[mixed()]), ".ipc")];
+        #[cfg(feature = "parquet")]
+        kinds.push((parquet_bytes(&[mixed()]), ".parquet"));
+        let mut errors = 0;
+        for (bytes, suffix) in &mut kinds {
+            for at in (0..bytes.len()).step_by(7) {
+                let old = std::mem::replace(&mut bytes[at], bytes[at] ^ (1 << (at % 8)));
+                let (_file, path) = file_with(bytes, suffix);
+                let result = catch_unwind(|| {
+                    let mut source = open(&path, &OpenOptions::default())?;
+                    let mut block = RecordBlock::default();
+                    while source.read(&mut block, 2)? {}
+                    Ok::<_, Error>(())
+                });
+                errors += usize::from(result.unwrap_or_else(|_| panic!("{suffix}: panic at byte {at}")).is_err());
+                bytes[at] = old;
+            }
+            let (_file, path) = file_with(bytes, suffix);
+            read_all(open(&path, &OpenOptions::default()).unwrap().as_mut(), 2);
+        }
+        assert!(errors > 0);
     }
 }

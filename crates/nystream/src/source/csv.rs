@@ -1,8 +1,9 @@
 //! Comma-separated values, and their relatives with other delimiters.
 //!
 //! Records are as in RFC 4180: cells may be quoted, quoted cells may hold delimiters, line ends and doubled quotes; lines
-//! end in LF or CRLF. A quote inside an unquoted cell is an ordinary character. Blank lines are skipped. With a space as
-//! delimiter, runs of spaces and tabs count as one and those at the ends of a line as none.
+//! end in LF or CRLF. More lenient than that: spaces and tabs around a cell do not count, a quote inside an unquoted cell
+//! is an ordinary character, blank lines are skipped. With a space as delimiter, runs of spaces and tabs count as one and
+//! those at the ends of a line as none.
 //!
 //! A line without quotes is parsed straight from the input buffer, each number once, with no copy and no allocation.
 
@@ -225,6 +226,7 @@ impl Scan {
         let ends_cell = delimiters.contains(&byte) || byte == b'\n';
         match self {
             Self::CellStart if byte == b'"' => Self::Quoted,
+            Self::CellStart if byte == b' ' => Self::CellStart,
             Self::Quoted if byte == b'"' => Self::Closing,
             Self::Quoted => Self::Quoted,
             Self::Closing if byte == b'"' => Self::Quoted,
@@ -254,7 +256,10 @@ impl Splitter {
                         return Some(at);
                     }
                     // Up to the quote there was no other one; only whether a cell starts there matters.
-                    let fresh = at == 0 || delimiters.contains(&bytes[at - 1]);
+                    let fresh = match bytes[..at].iter().rposition(|b| *b != b' ') {
+                        Some(before) => delimiters.contains(&bytes[before]) || delimiters.contains(&bytes[at - 1]),
+                        None => true,
+                    };
                     scan = Some(if fresh { Scan::CellStart } else { Scan::Unquoted });
                 }
                 let mut state = scan?;
@@ -400,7 +405,7 @@ mod tests {
         for content in ["1,2.5\n3,4\n", "1\t2.5\n3\t4\n", "1;2.5\n3;4\n", "1|2.5\n3|4\n", "  1  2.5\n3\t 4 \n"] {
             assert_eq!(rows_of(content, &OpenOptions::default()), expected, "{content:?}");
         }
-        let spaces = OpenOptions { delimiter: Some(b' '), ..OpenOptions::default() };
+        let spaces = OpenOptions { delimiter: Some(b' '), header: Some(false), ..OpenOptions::default() };
         assert_eq!(rows_of("1 \"a b\"  x\n", &spaces)[0], row([number(1.0), text("a b"), text("x")]));
         assert_eq!(rows_of("\"a,b\";c\n1;2\n", &OpenOptions::default())[0], row([number(1.0), number(2.0)]));
         assert_eq!(rows_of("two words\n1\n", &OpenOptions::default())[0], row([number(1.0)]));

@@ -1,0 +1,263 @@
+//! `nystream demo`: the whole thing on a built-in stream: learn, compare, save, plot.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use nystream::fit::{FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose_bandwidth, exact, first_pass, two_pass};
+use nystream::kernel::Kernel;
+use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
+use nystream::preprocess::Batch;
+use nystream::sketch::{DictionaryOptions, build};
+use nystream::source::{MemorySource, OpenOptions, RecordBlock, RecordSource, open};
+
+use crate::args::Common;
+use crate::memory::peak_bytes;
+use crate::output::{Outcome, print, write_text};
+use crate::plot::{fit_band, learning_curve, side_by_side};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::table::{Align, Table, bytes, count, seconds, significant};
+
+/// See it work: learn a built-in stream, compare, save a model, draw the result
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  nystream demo --out demo
+
+Learns Friedman's function (10 features, noise of standard deviation 1, so no model can have an error below 1) from a
+stream of rows, writes the model and a picture to the folder, and prints a table that compares.")]
+pub struct DemoArgs {
+    /// Folder for the model and the picture
+    #[arg(long, value_name = "FOLDER", default_value = "demo")]
+    out: PathBuf,
+    /// Rows of the stream
+    #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1000..))]
+    rows: u64,
+    /// Atoms of the largest model
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(10..=5000))]
+    budget: u64,
+    /// Of all random choices
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// Rows for the test of every model, from another seed.
+const TEST_ROWS: u64 = 20_000;
+/// Rows of the exact model that shows what all the memory buys.
+const EXACT_ROWS: u64 = 2000;
+
+pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
+    let start = Instant::now();
+    std::fs::create_dir_all(&args.out).map_err(|e| nystream::Error::io(&args.out, "create", e))?;
+    let mut progress = Progress::new(!common.quiet && !common.json);
+    let mut test = stream(TEST_ROWS, args.seed + 1)?;
+    let mut contestants = Vec::new();
+
+    let (curve, snapshots_seconds) = learn(args, test.as_mut(), &mut progress)?;
+    let budget = args.budget as usize;
+    for (name, options) in [
+        ("linear ridge", FitOptions { kernel: KernelFamily::of(Kernel::Linear), budget: 10, ..base(args) }),
+        ("nystream, two passes", FitOptions { budget: budget / 10, ..base(args) }),
+        ("nystream, two passes", FitOptions { budget, ..base(args) }),
+    ] {
+        progress.stage(name);
+        let at = Instant::now();
+        let (model, _) = two_pass(stream(args.rows, args.seed)?.as_mut(), &options, &mut Silent)?;
+        contestants.push(Contestant::new(name, model, at.elapsed().as_secs_f64(), test.as_mut())?);
+    }
+    progress.stage("exact kernel ridge");
+    let at = Instant::now();
+    let few = EXACT_ROWS.min(args.rows);
+    let (model, _) = exact(stream(few, args.seed)?.as_mut(), &base(args), &mut Silent)?;
+    contestants.push(Contestant::new("exact kernel ridge", model, at.elapsed().as_secs_f64(), test.as_mut())?);
+
+    let model_path = args.out.join("friedman.nys");
+    let ours = &contestants[2].model;
+    ours.save(&model_path)?;
+    // What is printed is what the file does.
+    let reloaded = TrainedModel::load(&model_path)?;
+    let rmse = error_on(&reloaded, test.as_mut())?;
+    let picture = args.out.join("demo.svg");
+    let charts = [learning_curve("Learning the stream", &curve, 1.0), slice(&reloaded)?];
+    write_text(&picture, &side_by_side(&charts, 1200, 480))?;
+    progress.finish();
+
+    if common.json {
+        let mut report = Report::new();
+        report.add("rows", args.rows);
+        report.add("method", "two-pass");
+        report.add("budget", args.budget);
+        report.add("atoms", reloaded.regression().centres().len());
+        report.add("bandwidth", reloaded.regression().kernel().bandwidth().unwrap_or(f64::NAN));
+        report.add("ridge", reloaded.summary().ridge);
+        report.add("rmse", rmse);
+        report.add("rmse_linear", contestants[0].rmse);
+        report.add("rmse_exact", contestants[3].rmse);
+        report.add("captured", reloaded.summary().captured.unwrap_or(f64::NAN));
+        report.add("seconds_learn", contestants[2].seconds);
+        report.add("seconds_total", start.elapsed().as_secs_f64());
+        report.add("peak_bytes", peak_bytes().unwrap_or(0));
+        return report.print(common);
+    }
+    if common.quiet {
+        return Ok(());
+    }
+    let mut text = format!(
+        "\nFriedman's function with noise of standard deviation 1 (10 features), {} rows; error on {} new rows:\n\n",
+        count(args.rows),
+        count(TEST_ROWS),
+    );
+    let mut table = Table::new(&[
+        ("model", Align::Left),
+        ("rows", Align::Right),
+        ("atoms", Align::Right),
+        ("rmse", Align::Right),
+        ("r2", Align::Right),
+        ("rows/s", Align::Right),
+    ]);
+    let (mean, spread) = moments(test.as_mut())?;
+    table.row(vec!["predict the mean".into(), count(args.rows), "–".into(), significant(spread, 4), "0".into(), "–".into()]);
+    let _ = mean;
+    for c in &contestants {
+        table.row(vec![
+            c.name.to_owned(),
+            count(c.model.summary().rows),
+            count(c.model.regression().centres().len() as u64),
+            significant(c.rmse, 4),
+            significant(1.0 - (c.rmse / spread).powi(2), 4),
+            count((c.model.summary().rows as f64 / c.seconds) as u64),
+        ]);
+    }
+    table.row(vec!["the noise itself".into(), "–".into(), "–".into(), "1".into(), significant(1.0 - spread.powi(-2), 4), "–".into()]);
+    text.push_str(&table.to_string());
+    text.push_str(&format!(
+        "\nAs the stream ran ({} for {} snapshots), the error fell to:\n  {}\n",
+        seconds(snapshots_seconds),
+        curve.len(),
+        curve
+            .iter()
+            .map(|(rows, rmse)| format!("{} rows: {}", count(*rows as u64), significant(*rmse, 4)))
+            .collect::<Vec<_>>()
+            .join("\n  "),
+    ));
+    text.push_str(&format!(
+        "\nModel:   {}\nPicture: {}\nTook {}, peak memory {}.\n\nNow yours:\n  nystream fit your.csv --target COLUMN --model your.nys\n  nystream predict your.nys new.csv --std\n",
+        model_path.display(),
+        picture.display(),
+        seconds(start.elapsed().as_secs_f64()),
+        bytes(peak_bytes().unwrap_or(0)),
+    ));
+    print(&text)
+}
+
+fn base(args: &DemoArgs) -> FitOptions {
+    FitOptions { seed: args.seed, ..FitOptions::default() }
+}
+
+fn stream(rows: u64, seed: u64) -> nystream::Result<Box<dyn RecordSource>> {
+    open(&format!("synth:friedman?n={rows}&seed={seed}"), &OpenOptions::default())
+}
+
+struct Contestant {
+    name: &'static str,
+    model: TrainedModel,
+    rmse: f64,
+    seconds: f64,
+}
+
+impl Contestant {
+    fn new(name: &'static str, model: TrainedModel, seconds: f64, test: &mut dyn RecordSource) -> nystream::Result<Self> {
+        let rmse = error_on(&model, test)?;
+        Ok(Self { name, model, rmse, seconds })
+    }
+}
+
+/// Calls `visit` with the truth and the prediction of every row.
+fn error_on(model: &TrainedModel, test: &mut dyn RecordSource) -> nystream::Result<f64> {
+    test.rewind()?;
+    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
+    let mut workspace = PredictWorkspace::default();
+    let binding = model.bind(test.schema(), test.origin())?;
+    let (mut squared, mut rows) = (0.0, 0.0);
+    while test.read(&mut block, 4096)? {
+        model.predict_records(&binding, &block, true, false, &mut batch, &mut workspace, &mut out)?;
+        squared += out.values.iter().zip(&batch.targets).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        rows += out.rows as f64;
+    }
+    Ok((squared / rows).sqrt())
+}
+
+/// Mean and standard deviation of the target, its last column.
+fn moments(test: &mut dyn RecordSource) -> nystream::Result<(f64, f64)> {
+    test.rewind()?;
+    let mut block = RecordBlock::default();
+    let (mut n, mut mean, mut spread) = (0.0, 0.0, 0.0);
+    while test.read(&mut block, 4096)? {
+        let rows = block.cells.rows();
+        for i in 0..rows.len() {
+            if let nystream::rows::Row::Dense(&[.., y]) = rows.row(i) {
+                n += 1.0;
+                let delta = y - mean;
+                mean += delta / n;
+                spread += delta * (y - mean);
+            }
+        }
+    }
+    Ok((mean, (spread / n).sqrt()))
+}
+
+/// Runs over the stream once, solving at 1, 2, 5, 10, ... thousand rows: the error on the test rows after each.
+fn learn(args: &DemoArgs, test: &mut dyn RecordSource, progress: &mut Progress) -> nystream::Result<(Vec<(f64, f64)>, f64)> {
+    let options = FitOptions { budget: args.budget as usize, ..base(args) };
+    let mut source = stream(args.rows, args.seed)?;
+    let first = first_pass(source.as_mut(), &options, progress)?;
+    let codes = TargetCodes::of(&first.preprocessor);
+    progress.stage("bandwidth");
+    let kernel = choose_bandwidth(&options, &first.sample, &codes)?.kernel;
+    progress.stage("dictionary");
+    let dictionary_options = DictionaryOptions { seed: args.seed, ..DictionaryOptions::new(options.budget) };
+    let (dictionary, _) = build(options.dictionary, &kernel, first.sample.rows.rows(), &dictionary_options)?;
+    progress.stage("learning the stream");
+    let at = Instant::now();
+    source.rewind()?;
+    let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary);
+    let mut curve = Vec::new();
+    let mut milestones = (3..).flat_map(|power| [1.0, 2.0, 5.0].map(|lead| (lead * 10f64.powi(power)) as u64)).peekable();
+    loop {
+        let read = pass.advance(source.as_mut())?;
+        progress.rows(read, source.progress());
+        let seen = pass.sums().rows();
+        if read == 0 || milestones.peek().is_some_and(|&next| seen >= next) {
+            while milestones.next_if(|&next| seen >= next).is_some() {}
+            if curve.last().is_none_or(|&(rows, _)| (rows as u64) < seen) {
+                let fit = pass.sums().solve(&kernel, &dictionary, &options.solver)?;
+                let mut regression = fit.model;
+                regression.shift_outputs(&codes.shift());
+                let model =
+                    TrainedModel::new(first.preprocessor.clone(), regression, None, Default::default())?;
+                curve.push((seen as f64, error_on(&model, test)?));
+            }
+        }
+        if read == 0 {
+            return Ok((curve, at.elapsed().as_secs_f64()));
+        }
+    }
+}
+
+/// The model along its first feature, the others at 1/2, beside the function it was to find.
+fn slice(model: &TrainedModel) -> nystream::Result<crate::plot::Chart> {
+    const POINTS: usize = 101;
+    let features = model.preprocessor().feature_count();
+    let at = |i: usize| i as f64 / (POINTS - 1) as f64;
+    let data = (0..POINTS).flat_map(|i| (0..features).map(move |j| if j == 0 { at(i) } else { 0.5 })).collect();
+    let mut line = MemorySource::table(model.preprocessor().feature_names(), data)?;
+    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
+    line.read(&mut block, POINTS)?;
+    let binding = model.bind(line.schema(), line.origin())?;
+    model.predict_records(&binding, &block, false, true, &mut batch, &mut PredictWorkspace::default(), &mut out)?;
+    // Friedman's function with x₂ = … = x₅ = 1/2: 10 sin(πx₁/2) + 0 + 5 + 2.5.
+    let truth = |x: f64| 10.0 * (std::f64::consts::FRAC_PI_2 * x).sin() + 7.5;
+    let points: Vec<(f64, f64, f64)> = (0..POINTS).map(|i| (at(i), out.values[i], out.deviations[i])).collect();
+    let truth: Vec<(f64, f64)> = (0..POINTS).map(|i| (at(i), truth(at(i)))).collect();
+    Ok(fit_band("What it learnt, along x1", "x1", &points, &truth))
+}
