@@ -74,7 +74,8 @@ fn linear_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
         return vec![low, high];
     };
     let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
-    if !(last - first < 2.0 * count as f64 + 2.0) {
+    // Not a number where the range is too small for steps.
+    if (last - first).is_nan() || last - first >= 2.0 * count as f64 + 2.0 {
         return vec![low, high];
     }
     (0..=(last - first) as usize).map(|i| (first + i as f64) * step).collect()
