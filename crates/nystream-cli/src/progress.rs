@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 const WHOLE: u64 = 10_000;
 /// The text is made anew this often at most; rows may be reported one at a time.
 const REFRESH: Duration = Duration::from_millis(100);
-const SPINNER: &str = "{spinner} {prefix}  {msg}";
-const BAR: &str = "{spinner} {prefix}  [{bar:25}] {percent:>3} %  {msg}";
+const SPINNER: &str = "{spinner} {prefix}  {wide_msg}";
+const BAR: &str = "{spinner} {prefix}  [{bar:16}] {percent:>3} %  {wide_msg}";
 
 /// An observer that shows how far a computation is, and leaves no trace of it at the end.
 #[derive(Debug)]
@@ -85,22 +85,27 @@ fn style(template: &str) -> ProgressStyle {
     style.progress_chars("█▉▊▋▌▍▎▏ ")
 }
 
-/// Rows so far, rows per second, time left: what is not known yet is left out.
+/// Time left, rows so far, rows per second: what is not known yet is left out, and what matters least
+/// stands last, where a narrow terminal cuts it off.
 fn summary(rows: u64, elapsed: Duration, fraction: Option<f64>) -> String {
     let seconds = elapsed.as_secs_f64();
-    let mut text = format!("{} rows", count(rows));
+    let rows_text = format!("{} rows", count(rows));
     // The first moments say little about the speed.
     if seconds < 0.2 {
-        return text;
+        return rows_text;
     }
-    text.push_str(&format!(", {} rows/s", count((rows as f64 / seconds).round() as u64)));
-    if let Some(fraction) = fraction.filter(|fraction| *fraction > 0.0) {
-        let left = seconds * (1.0 - fraction) / fraction;
-        if let Ok(left) = Duration::try_from_secs_f64(left.round()) {
-            text.push_str(&format!(", {} left", duration(left).replace(".00", "").replace(".0 ", " ")));
-        }
-    }
-    text
+    let left = fraction.filter(|fraction| *fraction > 0.0).map(|fraction| seconds * (1.0 - fraction) / fraction);
+    let left = match left.map(Duration::try_from_secs_f64) {
+        Some(Ok(left)) => format!("{} left, ", coarse(left)),
+        _ => String::new(),
+    };
+    format!("{left}{rows_text}, {} rows/s", count((rows as f64 / seconds).round() as u64))
+}
+
+/// An estimate, so no fractions of a second.
+fn coarse(time: Duration) -> String {
+    let seconds = time.as_secs_f64().round();
+    if seconds < 60.0 { format!("{seconds} s") } else { duration(time) }
 }
 
 #[cfg(test)]
@@ -212,9 +217,9 @@ mod tests {
         assert_eq!(summary(1000, Duration::ZERO, Some(0.5)), "1,000 rows");
         assert_eq!(summary(1000, after(2), None), "1,000 rows, 500 rows/s");
         assert_eq!(summary(1000, after(2), Some(0.0)), "1,000 rows, 500 rows/s");
-        assert_eq!(summary(90_000, after(30), Some(0.25)), "90,000 rows, 3,000 rows/s, 1 min 30 s left");
-        assert_eq!(summary(90_000, after(4), Some(0.25)), "90,000 rows, 22,500 rows/s, 12 s left");
-        assert_eq!(summary(90_000, after(4), Some(0.5)), "90,000 rows, 22,500 rows/s, 4 s left");
+        assert_eq!(summary(90_000, after(30), Some(0.25)), "1 min 30 s left, 90,000 rows, 3,000 rows/s");
+        assert_eq!(summary(90_000, after(4), Some(0.25)), "12 s left, 90,000 rows, 22,500 rows/s");
+        assert_eq!(summary(90_000, after(4), Some(0.5)), "4 s left, 90,000 rows, 22,500 rows/s");
         assert_eq!(summary(1, after(1), Some(1e-300)), "1 rows, 1 rows/s");
     }
 }

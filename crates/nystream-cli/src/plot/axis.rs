@@ -74,7 +74,8 @@ fn linear_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
         return vec![low, high];
     };
     let (first, last) = ((low / step - 1e-9).ceil(), (high / step + 1e-9).floor());
-    if !(last - first < 2.0 * count as f64 + 2.0) {
+    // Not a number where the range is too small for steps.
+    if (last - first).is_nan() || last - first >= 2.0 * count as f64 + 2.0 {
         return vec![low, high];
     }
     (0..=(last - first) as usize).map(|i| (first + i as f64) * step).collect()
@@ -120,7 +121,9 @@ fn label(positions: &[f64], log: bool) -> Vec<(f64, String)> {
         if value.abs() < step * 1e-6 {
             return "0".to_string();
         }
+        // A short range far from zero is better off with plain numbers than with 1.000025M.
         let (unit, suffix) = if suffixes { unit(value) } else { (1.0, "") };
+        let (unit, suffix) = if !log && step < unit / 1000.0 { (1.0, "") } else { (unit, suffix) };
         let small = value.abs() < 0.9e-3 && (log || largest < 1e-3);
         if small || value.abs() >= 1e15 {
             return format!("{:e}", rounded(value));
@@ -174,6 +177,7 @@ mod tests {
         );
         assert_eq!(labels(&[-3.0, 3.0], false), ["−3", "−2", "−1", "0", "1", "2", "3"]);
         assert_eq!(labels(&[0.0, 50_000.0], false), ["0", "10k", "20k", "30k", "40k", "50k"]);
+        assert_eq!(labels(&[1e6, 1e6 + 10.0], false)[..2], ["1000000", "1000002"]);
         assert_eq!(labels(&[0.0, 1.25e-5], false), ["0", "2.5e−6", "5e−6", "7.5e−6", "1e−5", "1.25e−5"]);
     }
 

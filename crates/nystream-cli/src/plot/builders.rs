@@ -39,8 +39,8 @@ pub fn learning_curve(error_name: &str, curves: &[(&str, Vec<(f64, f64)>)], refe
     }
 }
 
-/// A fitted curve with its band of probability `level` over the observed points, and the true curve
-/// where it is known. The order of `fitted` does not matter.
+/// A fitted curve with its band of probability `level` over the observed points, if there are any, and
+/// the true curve where it is known. The order of `fitted` does not matter.
 pub fn fit_band(
     x_name: &str,
     y_name: &str,
@@ -54,10 +54,11 @@ pub fn fit_band(
     let line = fitted.iter().map(|point| (point.x, point.mean)).collect();
     let band = fitted.iter().map(|point| (point.lower, point.upper)).collect();
     let percent = (level * 1000.0).round() / 10.0;
-    let mut series = vec![
-        Series::new("observed", Kind::Points, observed.to_vec()),
-        Series::new(format!("fit and {percent} % band"), Kind::Band(band), line),
-    ];
+    let mut series = Vec::new();
+    if !observed.is_empty() {
+        series.push(Series::new("observed", Kind::Points, observed.to_vec()));
+    }
+    series.push(Series::new(format!("fit and {percent} % band"), Kind::Band(band), line));
     if let Some(truth) = truth {
         let mut truth = truth.to_vec();
         truth.sort_by(|a, b| a.0.total_cmp(&b.0));

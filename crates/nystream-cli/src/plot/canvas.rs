@@ -91,7 +91,7 @@ impl Canvas<'_> {
 
 /// About how many pixels `text` is wide: the viewer's font is unknown.
 pub fn text_width(text: &str, size: f64) -> f64 {
-    unicode_width::UnicodeWidthStr::width(text) as f64 * size * 0.56
+    unicode_width::UnicodeWidthStr::width(text) as f64 * size * 0.62
 }
 
 /// Drawing into memory has no way to fail; should plotters change its mind, the chart lacks a stroke.

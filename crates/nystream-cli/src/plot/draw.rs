@@ -27,6 +27,7 @@ const LABEL_SIZE: f64 = 13.0;
 const TICK_SIZE: f64 = 12.0;
 const LEGEND_ROW: f64 = 19.0;
 const SWATCH: f64 = 24.0;
+const RIGHT_MARGIN: f64 = 22.0;
 
 /// Left, top, right and bottom edge in pixels.
 #[derive(Debug, Clone, Copy)]
@@ -77,15 +78,13 @@ fn draw(chart: &Chart, canvas: &mut Canvas, area: Area) {
         let bounds = one.bands.iter().flatten().flat_map(|&(_, lower, upper)| [lower, upper]);
         one.points.iter().map(|point| point.1).chain(bounds)
     });
-    let y_count = ((bottom - top) / 55.0) as usize;
+    let y_count = ((bottom - top) / 42.0) as usize;
     let y = Axis::over(y_values, chart.log_y, 0.05, y_count);
     let widest = y.ticks.iter().map(|(_, text)| text_width(text, TICK_SIZE)).fold(0.0, f64::max);
     let y_label = if chart.y_label.is_empty() { 0.0 } else { 24.0 };
-    let inner = Area { left: area.left + 16.0 + y_label + widest + 8.0, top, right: area.right - 22.0, bottom };
+    let inner = Area { left: area.left + 16.0 + y_label + widest + 8.0, top, right: area.right - RIGHT_MARGIN, bottom };
 
-    let x_values = all.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    let x_count = ((inner.right - inner.left) / 75.0) as usize;
-    let x = Axis::over(x_values, chart.log_x, 0.02, x_count);
+    let x = x_axis(&all, chart.log_x, inner.right - inner.left);
 
     axes(canvas, chart, inner, area, &x, &y);
     let place = |horizontal: f64, vertical: f64| {
@@ -116,6 +115,26 @@ fn draw(chart: &Chart, canvas: &mut Canvas, area: Area) {
         let font = Font { size: LABEL_SIZE, bold: false, upwards: false, anchor: Anchor::Center, ink: FAINT };
         canvas.text("nothing to show", middle, font);
     }
+}
+
+/// As many ticks as there is room for their labels.
+fn x_axis(all: &[Visible], log: bool, width: f64) -> Axis {
+    let axis = |count| Axis::over(all.iter().flat_map(|one| &one.points).map(|point| point.0), log, 0.02, count);
+    let crowded = |axis: &Axis| {
+        let span = |(value, text): &(f64, String)| {
+            let centre = label_centre(axis.place(*value) * width, text, width + RIGHT_MARGIN);
+            let half = text_width(text, TICK_SIZE) / 2.0;
+            (centre - half, centre + half)
+        };
+        axis.ticks.windows(2).any(|pair| span(&pair[1]).0 - span(&pair[0]).1 < 12.0)
+    };
+    let counts = (3..=(width / 60.0) as usize).rev();
+    counts.map(axis).find(|axis| !crowded(axis)).unwrap_or_else(|| axis(2))
+}
+
+/// The middle of a label under `place`, moved so that it ends on this side of `edge`.
+fn label_centre(place: f64, text: &str, edge: f64) -> f64 {
+    place.min(edge - 2.0 - text_width(text, TICK_SIZE) / 2.0)
 }
 
 fn visible(chart: &Chart) -> Vec<Visible<'_>> {
@@ -188,7 +207,8 @@ fn axes(canvas: &mut Canvas, chart: &Chart, inner: Area, outer: Area, x: &Axis, 
     let font = Font { size: TICK_SIZE, bold: false, upwards: false, anchor: Anchor::Center, ink: TEXT };
     for (value, text) in &x.ticks {
         canvas.line(&[(column(*value), inner.top), (column(*value), inner.bottom + 4.0)], 1.0, GRID);
-        canvas.text(text, (column(*value), inner.bottom + 14.0), font);
+        let centre = label_centre(column(*value), text, outer.right);
+        canvas.text(text, (centre, inner.bottom + 14.0), font);
     }
     for (value, text) in &y.ticks {
         canvas.line(&[(inner.left - 4.0, row(*value)), (inner.right, row(*value))], 1.0, GRID);

@@ -128,6 +128,8 @@ fn fits_are_sorted_and_name_their_level() {
     assert_eq!(chart.series[1].points, [(1.0, 1.0), (2.0, 2.0)]);
     assert_eq!(chart.series[1].kind, Kind::Band(vec![(0.0, 3.0), (1.0, 4.0)]));
     assert_eq!(chart.series[2].points[0].0, 1.0);
+    let bare = fit_band("x", "y", &[], &[at(1.0)], 0.955, None);
+    assert_eq!(bare.series.iter().map(|series| series.name.as_str()).collect::<Vec<_>>(), ["fit and 95.5 % band"]);
     check(&chart.to_svg(800, 500));
 }
 
