@@ -4,8 +4,10 @@
 //! are read as cells of a CSV file would be. Dates count days since 1970, timestamps seconds since then, times of day
 //! and durations seconds, whatever unit they are stored in. Other types are refused by column name.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::BufReader;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float64Type;
@@ -80,14 +82,12 @@ impl Batches {
         block.start_table(self.rows_read + 1, self.plans.len());
         while block.len() < max_rows.max(1) {
             let Some(batch) = &self.batch else {
-                match next() {
-                    None => break,
-                    Some(batch) => {
-                        self.batch = Some(batch.map_err(|e| damaged(&self.origin, &e))?);
-                        self.used = 0;
-                        continue;
-                    }
+                self.batch = guarded(&self.origin, || next().transpose())?;
+                self.used = 0;
+                if self.batch.is_none() {
+                    break;
                 }
+                continue;
             };
             let count = (batch.num_rows() - self.used).min(max_rows.max(1) - block.len());
             if batch.num_columns() != self.plans.len() {
@@ -220,8 +220,16 @@ fn seconds(unit: &TimeUnit) -> f64 {
     }
 }
 
-fn damaged(origin: &str, error: &ArrowError) -> Error {
-    refuse(origin, 0, None, format!("damaged data ({error})"), "a complete file")
+/// Runs a decoder. Those of Arrow and Parquet panic on some damaged files (lengths that point beyond the data); that
+/// too becomes an error.
+pub(super) fn guarded<T, E: Display>(origin: &str, decode: impl FnOnce() -> Result<T, E>) -> Result<T> {
+    // After an error nothing is read from the decoder any more, so its broken state cannot be seen.
+    let reason = match catch_unwind(AssertUnwindSafe(decode)) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "a length or offset beyond the data".to_owned(),
+    };
+    Err(refuse(origin, 0, None, format!("damaged data ({reason})"), "a complete file"))
 }
 
 /// Reads Arrow IPC, in the file or the stream format.
@@ -241,11 +249,11 @@ impl ArrowSource {
     pub fn open(mut input: Input) -> Result<Self> {
         let origin = input.origin().to_owned();
         let reader = if !input.peek(6)?.starts_with(b"ARROW1") {
-            let reader = StreamReader::try_new(input, None).map_err(|e| damaged(&origin, &e))?;
+            let reader = guarded(&origin, || StreamReader::try_new(input, None))?;
             Reader::Stream(Box::new(reader))
         } else if let Some(path) = input.plain_path() {
             let file = File::open(path).map_err(|e| Error::io(path, "open", e))?;
-            let reader = FileReader::try_new(BufReader::new(file), None).map_err(|e| damaged(&origin, &e))?;
+            let reader = guarded(&origin, || FileReader::try_new(BufReader::new(file), None))?;
             Reader::File(Box::new(reader))
         } else {
             let expected = "a plain file on disk, or the Arrow stream format";
@@ -289,10 +297,10 @@ impl RecordSource for ArrowSource {
 
     fn rewind(&mut self) -> Result<()> {
         match &mut self.reader {
-            Reader::File(reader) => reader.set_index(0).map_err(|e| damaged(&self.batches.origin, &e))?,
+            Reader::File(reader) => guarded(&self.batches.origin, || reader.set_index(0))?,
             Reader::Stream(reader) => {
                 let input = reader.get_mut().reopen()?;
-                **reader = StreamReader::try_new(input, None).map_err(|e| damaged(&self.batches.origin, &e))?;
+                **reader = guarded(&self.batches.origin, || StreamReader::try_new(input, None))?;
             }
         }
         self.batches_read = 0;
@@ -311,7 +319,6 @@ impl RecordSource for ArrowSource {
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
-    use std::panic::catch_unwind;
     use std::sync::Arc;
 
     use arrow_array::*;
@@ -461,7 +468,8 @@ mod tests {
         let mut errors = 0;
         for (bytes, suffix) in &mut kinds {
             for at in (0..bytes.len()).step_by(7) {
-                let old = std::mem::replace(&mut bytes[at], bytes[at] ^ (1 << (at % 8)));
+                let old = bytes[at];
+                bytes[at] ^= 1 << (at % 8);
                 let (_file, path) = file_with(bytes, suffix);
                 let result = catch_unwind(|| {
                     let mut source = open(&path, &OpenOptions::default())?;

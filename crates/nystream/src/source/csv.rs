@@ -343,8 +343,11 @@ fn guess_delimiter(line: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Item, Record, assert_laws, error_of, read_all, text_source};
-    use super::super::{OpenOptions, RecordSource, Schema};
+    use proptest::prelude::*;
+
+    use super::super::number::{self, Cell};
+    use super::super::testing::{Item, Record, assert_laws, error_of, read_all, text_source, try_read_all};
+    use super::super::{Format, OpenOptions, RecordSource, Schema};
 
     fn number(value: f64) -> Item {
         Item::Number(value.to_bits())
@@ -448,5 +451,39 @@ mod tests {
         let latin = super::super::open_reader("pipe", Box::new(&b"a,b\n1,caf\xe9\n"[..]), &OpenOptions::default());
         let message = error_of(latin);
         assert!(message.contains("row 1, column 'b'") && message.contains("not UTF-8"), "{message}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+
+        #[test]
+        fn records_are_those_of_the_csv_crate(content in "[1a,\"\n]{1,16}") {
+            let mut reader = ::csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(content.as_bytes());
+            let theirs: Vec<Record> = reader
+                .byte_records()
+                .map(|record| {
+                    let cell = |cell: &[u8]| match number::cell(cell) {
+                        Cell::Number(value) => number(value),
+                        Cell::Missing => Item::Missing,
+                        Cell::Text => text(std::str::from_utf8(cell).unwrap()),
+                    };
+                    record.unwrap().iter().map(cell).enumerate().collect()
+                })
+                .collect();
+            let ragged = theirs.iter().any(|record| record.len() != theirs[0].len());
+            let options = OpenOptions { format: Some(Format::Csv), header: Some(false), delimiter: Some(b',') };
+            let ours = text_source(&content, &options).and_then(|mut source| try_read_all(source.as_mut(), 2));
+            match ours {
+                Ok(ours) => prop_assert_eq!(ours, theirs),
+                Err(error) => {
+                    // The other crate takes a quote that is never closed, rows of different lengths and no rows.
+                    let message = error.to_string();
+                    prop_assert!(
+                        ragged || theirs.is_empty() || message.contains("never closed"),
+                        "{}", message
+                    );
+                }
+            }
+        }
     }
 }

@@ -118,7 +118,7 @@ fn push_line(line: &[u8], block: &mut RecordBlock) -> Result<usize, Fault> {
         return Err(Fault::new("a dense block", "a sparse one")); // start_labelled has made it sparse
     };
     let mut previous = 0u64;
-    let mut missing = 0;
+    let mut missing = false;
     while !rest.is_empty() {
         let (index, value, after) = match split_pair(rest) {
             Some((index, value, length)) => (index, value, &rest[length..]),
@@ -129,20 +129,18 @@ fn push_line(line: &[u8], block: &mut RecordBlock) -> Result<usize, Fault> {
         }
         previous = index;
         if value != 0.0 {
-            missing += usize::from(value.is_nan());
+            missing |= value.is_nan();
             indices.push((index - 1) as u32);
             values.push(value);
         }
         rest = number::trim(after);
     }
-    if missing > 0 {
+    offsets.push(indices.len());
+    if missing {
         let start = offsets[row];
-        let places: Vec<usize> = (start..values.len()).filter(|&i| values[i].is_nan()).collect();
-        let columns: Vec<usize> = places.into_iter().map(|i| indices[i] as usize).collect();
-        offsets.push(indices.len());
+        let columns: Vec<usize> =
+            (start..values.len()).filter(|&i| values[i].is_nan()).map(|i| indices[i] as usize).collect();
         columns.into_iter().for_each(|column| block.mark_missing(row, column));
-    } else {
-        offsets.push(indices.len());
     }
     push_label(label, row, block)?;
     Ok(previous as usize)

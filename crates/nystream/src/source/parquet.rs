@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 
-use super::arrow::Batches;
+use super::arrow::{Batches, guarded};
 use super::input::Input;
 use super::{RecordBlock, RecordSource, Schema, refuse};
 use crate::error::{Error, Result};
@@ -38,8 +38,7 @@ impl ParquetSource {
         };
         let path = path.to_owned();
         let file = File::open(&path).map_err(|e| Error::io(&path, "open", e))?;
-        let metadata = ArrowReaderMetadata::load(&file, Default::default())
-            .map_err(|e| refuse(&origin, 0, None, format!("damaged data ({e})"), "a complete Parquet file"))?;
+        let metadata = guarded(&origin, || ArrowReaderMetadata::load(&file, Default::default()))?;
         let batches = Batches::new(&origin, metadata.schema().fields())?;
         let rows = u64::try_from(metadata.metadata().file_metadata().num_rows()).unwrap_or(0);
         let reader = start(&origin, file, &metadata)?;
@@ -48,10 +47,9 @@ impl ParquetSource {
 }
 
 fn start(origin: &str, file: File, metadata: &ArrowReaderMetadata) -> Result<ParquetRecordBatchReader> {
-    ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
-        .with_batch_size(BATCH_ROWS)
-        .build()
-        .map_err(|e| refuse(origin, 0, None, format!("damaged data ({e})"), "a complete Parquet file"))
+    guarded(origin, || {
+        ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone()).with_batch_size(BATCH_ROWS).build()
+    })
 }
 
 impl RecordSource for ParquetSource {

@@ -36,7 +36,8 @@ pub fn read_all(source: &mut dyn RecordSource, rows: usize) -> Vec<Record> {
     try_read_all(source, rows).unwrap()
 }
 
-fn try_read_all(source: &mut dyn RecordSource, rows: usize) -> Result<Vec<Record>> {
+/// As `read_all`, or the first error.
+pub fn try_read_all(source: &mut dyn RecordSource, rows: usize) -> Result<Vec<Record>> {
     let mut records = Vec::new();
     let mut block = RecordBlock::default();
     while source.read(&mut block, rows)? {
