@@ -10,7 +10,8 @@ use nystream::rows::Rows;
 
 const ROWS: usize = 1024;
 const CENTRES: usize = 1000;
-const REPETITIONS: usize = 60;
+/// Time given to each measurement; the fastest repetition counts.
+const SECONDS: f64 = 2.0;
 
 /// Measures blocks of 1024 × 1000 at several widths, and one row against 200 centres.
 pub fn run() {
@@ -40,13 +41,10 @@ fn block_rate(cols: usize) -> f64 {
     let centres = Centres::new(Rows::dense(&zs, CENTRES, cols).expect("the right number of values"));
     let mut out = Mat::zeros(ROWS, CENTRES);
     let mut workspace = KernelWorkspace::default();
-    let mut best = f64::INFINITY;
-    for _ in 0..REPETITIONS {
-        let start = Instant::now();
+    let best = fastest(|| {
         kernel(cols).block(black_box(xs), &centres, &mut workspace, out.as_mut());
         black_box(&out);
-        best = best.min(start.elapsed().as_secs_f64());
-    }
+    });
     (ROWS * CENTRES) as f64 / best
 }
 
@@ -56,14 +54,23 @@ fn row_seconds(cols: usize) -> f64 {
     let x = Rows::dense(&x, 1, cols).expect("the right number of values");
     let centres = Centres::new(Rows::dense(&zs, 200, cols).expect("the right number of values"));
     let mut out = vec![0.0; 200];
-    let mut best = f64::INFINITY;
-    for _ in 0..REPETITIONS {
-        let start = Instant::now();
-        for _ in 0..1000 {
+    let best = fastest(|| {
+        for _ in 0..100 {
             kernel(cols).row(black_box(x).row(0), &centres, &mut out);
             black_box(&out);
         }
-        best = best.min(start.elapsed().as_secs_f64() / 1000.0);
+    });
+    best / 100.0
+}
+
+/// Seconds of the fastest run.
+fn fastest(mut task: impl FnMut()) -> f64 {
+    let begun = Instant::now();
+    let mut best = f64::INFINITY;
+    while begun.elapsed().as_secs_f64() < SECONDS {
+        let start = Instant::now();
+        task();
+        best = best.min(start.elapsed().as_secs_f64());
     }
     best
 }

@@ -89,7 +89,7 @@ fn check_mixes(kernel: &Kernel, xs: &RowBlock, zs: &RowBlock, what: &str) {
 #[test]
 fn ordinary_points_of_every_width() {
     let mut rng = Generator::new(1);
-    for cols in [1, 2, 8, 9, 16, 17, 20, 54, 300] {
+    for cols in [1, 2, 8, 9, 20, 32, 33, 54, 300] {
         for (rows, count) in [(1, 1), (5, 33), (70, 40)] {
             let xs = points(&mut rng, rows, cols, 1.0, 0.0);
             let zs = points(&mut rng, count, cols, 1.0, 0.0);
@@ -115,7 +115,7 @@ fn thin_points_go_through_the_inverted_index() {
 #[test]
 fn an_offset_costs_no_accuracy() {
     let mut rng = Generator::new(3);
-    for cols in [8, 30, 300] {
+    for cols in [8, 40, 300] {
         for offset in [100.0, 1e5] {
             let xs = points(&mut rng, 40, cols, 1.0, offset);
             let zs = points(&mut rng, 40, cols, 1.0, offset);
@@ -267,7 +267,7 @@ fn a_million_columns_take_little_memory() {
 #[test]
 fn matrices_are_symmetric_with_exact_diagonals() {
     let mut rng = Generator::new(9);
-    for (n, cols) in [(1, 3), (300, 3), (520, 30)] {
+    for (n, cols) in [(1, 3), (300, 3), (520, 40)] {
         let xs = points(&mut rng, n, cols, 0.8, 0.0);
         for (kernel, xs) in kernels(2.0).iter().flat_map(|k| [(*k, xs.clone()), (*k, sparse(&xs))]) {
             let matrix = kernel.matrix(xs.rows());

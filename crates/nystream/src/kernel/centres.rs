@@ -11,7 +11,7 @@ const PANEL_BYTES: usize = 64 << 20;
 const PANEL_SPARSITY: usize = 20;
 /// Dense rows and centres up to this many columns are compared by differences, wider ones by matrix
 /// products (measured with AVX2; the exact distances cost no more up to here).
-pub(super) const DIRECT_COLUMNS: usize = 16;
+pub(super) const DIRECT_COLUMNS: usize = 32;
 
 /// A set of centres, packed for fast evaluation against rows.
 ///

@@ -7,11 +7,13 @@ use faer::{Accum, ContiguousFwd, MatMut, MatRef, Par};
 use super::centres::{Centres, DIRECT_COLUMNS};
 use super::spec::squared_distance;
 use super::transform::{Norms, Transform};
-use super::vector::{LANES, Lanes, Vectorised, products, squared_distances, vectorised};
+use super::vector::{LANES, Lanes, Vectorised, products, squared_distances, store, vectorised};
 use crate::rows::{DenseRows, Row};
 
 /// Columns (centres) of one matrix product: with the rows of a tile they stay in the first caches.
 const PRODUCT_WIDTH: usize = 128;
+/// Rows copied together into a column-major matrix.
+const ROWS: usize = 8;
 
 /// Scratch memory of one tile, grown once and reused.
 #[derive(Debug, Default)]
@@ -70,30 +72,32 @@ impl Vectorised for Differences<'_> {
             let panel = &mut self.panels[i / LANES * cols..][..cols];
             panel.iter_mut().zip(self.xs.row(i)).for_each(|(lanes, value)| lanes.0[i % LANES] = *value);
         }
+        // A copy of the loop for the kernel used most, without a choice inside.
+        match self.transform {
+            Transform::Gaussian { rate } => self.columns::<FMA>(Transform::Gaussian { rate }),
+            transform => self.columns::<FMA>(transform),
+        }
+    }
+}
+
+impl Differences<'_> {
+    #[inline(always)]
+    fn columns<const FMA: bool>(&mut self, transform: Transform) {
+        let cols = self.xs.cols();
         for j in 0..self.points.len() {
             let point = self.points.row(j);
             let column = self.out.rb_mut().col_mut(j).as_slice_mut();
             for (p, out) in column.chunks_mut(LANES).enumerate() {
                 let panel = &self.panels[p * cols..(p + 1) * cols];
-                let mut values = if self.transform.is_radial() {
+                let mut values = if transform.is_radial() {
                     squared_distances::<FMA>(panel, point)
                 } else {
                     products::<FMA>(panel, point)
                 };
-                self.transform.apply::<FMA>(&mut values);
+                transform.apply::<FMA>(&mut values);
                 store(&values, out);
             }
         }
-    }
-}
-
-/// Writes the lanes that are used; whole groups, nearly all, without a loop.
-#[inline(always)]
-fn store(values: &[f64; LANES], out: &mut [f64]) {
-    if let Ok(whole) = <&mut [f64; LANES]>::try_from(&mut *out) {
-        *whole = *values;
-    } else {
-        out.copy_from_slice(&values[..out.len()]);
     }
 }
 
@@ -153,15 +157,16 @@ impl Vectorised for Load<'_> {
     fn run<const FMA: bool>(self) {
         let Self { xs, mean, height, points, norms } = self;
         let cols = xs.cols();
-        points.clear();
         points.resize(height * cols, 0.0);
-        // Eight columns at a time: their ends stay in the first cache while the rows go by.
-        for start in (0..cols).step_by(8) {
-            let end = cols.min(start + 8);
-            for i in 0..xs.len() {
-                let row = &xs.row(i)[start..end];
-                for (k, value) in (start..end).zip(row) {
-                    points[k * height + i] = value - mean.map_or(0.0, |mean| mean[k]);
+        // Eight rows at a time: they are read from end to end, and whole cache lines are written.
+        for start in (0..xs.len()).step_by(ROWS) {
+            let used = ROWS.min(xs.len() - start);
+            let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &xs.row(start + r.min(used - 1))[..cols]);
+            for (k, column) in points.chunks_exact_mut(height).enumerate() {
+                let mean = mean.map_or(0.0, |mean| mean[k]);
+                // Rows past the end repeat the last one; nothing reads them but the product.
+                for (r, value) in column[start..start + ROWS].iter_mut().enumerate() {
+                    *value = rows[r][k] - mean;
                 }
             }
         }
@@ -195,19 +200,29 @@ struct Finish<'a> {
 impl Vectorised for Finish<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(mut self) {
+        match self.transform {
+            Transform::Gaussian { rate } => self.columns::<FMA>(Transform::Gaussian { rate }),
+            transform => self.columns::<FMA>(transform),
+        }
+    }
+}
+
+impl Finish<'_> {
+    #[inline(always)]
+    fn columns<const FMA: bool>(&mut self, transform: Transform) {
         let height = self.norms.len() * LANES;
         for (j, products) in self.products.chunks_exact(height).enumerate() {
             let point = Row::Dense(self.points.row(self.start + j));
             let column = self.out.rb_mut().col_mut(j).as_slice_mut();
-            for (p, out) in column.chunks_mut(LANES).enumerate() {
-                let mut values = [0.0; LANES];
-                values.copy_from_slice(&products[p * LANES..(p + 1) * LANES]);
-                if self.transform.is_radial() {
+            let groups = products.as_chunks::<LANES>().0;
+            for (p, (out, group)) in column.chunks_mut(LANES).zip(groups).enumerate() {
+                let mut values = *group;
+                if transform.is_radial() {
                     let xs = self.xs;
                     let again = |i: usize| squared_distance(Row::Dense(xs.row(p * LANES + i)), point);
-                    self.transform.distances::<FMA>(&mut values, &self.norms[p], self.other[j], out.len(), again);
+                    transform.distances::<FMA>(&mut values, &self.norms[p], self.other[j], out.len(), again);
                 }
-                self.transform.apply::<FMA>(&mut values);
+                transform.apply::<FMA>(&mut values);
                 store(&values, out);
             }
         }

@@ -4,7 +4,7 @@ use super::centres::{Centres, Layout};
 use super::sparse;
 use super::spec::Kernel;
 use super::transform::Transform;
-use super::vector::{LANES, Vectorised, products, squared_distances, vectorised};
+use super::vector::{LANES, Vectorised, products, squared_distances, store, vectorised};
 use crate::rows::Row;
 
 impl Kernel {
@@ -31,7 +31,13 @@ struct RowTask<'a> {
 impl Vectorised for RowTask<'_> {
     #[inline(always)]
     fn run<const FMA: bool>(self) {
-        evaluate::<FMA>(&self.transform, self.x, self.centres, self.out);
+        // A copy of the loop for the kernel used most, without a choice inside.
+        match self.transform {
+            Transform::Gaussian { rate } => {
+                evaluate::<FMA>(&Transform::Gaussian { rate }, self.x, self.centres, self.out);
+            }
+            transform => evaluate::<FMA>(&transform, self.x, self.centres, self.out),
+        }
     }
 }
 
@@ -49,7 +55,7 @@ pub(super) fn evaluate<const FMA: bool>(transform: &Transform, x: Row, centres: 
                     products::<FMA>(panel, point)
                 };
                 transform.apply::<FMA>(&mut values);
-                out.copy_from_slice(&values[..out.len()]);
+                store(&values, out);
             }
         }
         (Layout::Panels(panels), Row::Sparse { indices, values }) => {

@@ -7,7 +7,7 @@ use super::centres::{Centres, InvertedIndex};
 use super::row;
 use super::spec::squared_distance;
 use super::transform::Transform;
-use super::vector::{LANES, Lanes, Vectorised, multiply_add};
+use super::vector::{LANES, Lanes, Vectorised, multiply_add, store};
 use crate::rows::{Row, Rows};
 
 /// Rows evaluated before their values are written out: one cache line of every column.
@@ -38,7 +38,7 @@ pub(super) fn against_panels<const FMA: bool>(
             }
         }
         finish::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
-        out.copy_from_slice(&sums[..out.len()]);
+        store(&sums, out);
     }
 }
 
@@ -58,7 +58,7 @@ pub(super) fn against_index<const FMA: bool>(
         let mut sums = [0.0; LANES];
         sums[..out.len()].copy_from_slice(out);
         finish::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
-        out.copy_from_slice(&sums[..out.len()]);
+        store(&sums, out);
     }
 }
 

@@ -113,13 +113,13 @@ impl Transform {
         again: impl Fn(usize) -> f64,
     ) {
         let limit = self.trusted_from(norms.largest + other);
-        let mut doubtful = 0u64;
+        let mut doubtful = u64::from(limit == f64::INFINITY);
         for i in 0..LANES {
             let squared = (norms.lanes.0[i] + other) - 2.0 * products[i];
             // Written so that NaN (overflowed squares) becomes 0 and is then looked at again.
             let squared = if squared > 0.0 { squared } else { 0.0 };
             products[i] = squared;
-            doubtful |= u64::from(!(squared >= limit));
+            doubtful |= u64::from(squared < limit);
         }
         if doubtful != 0 {
             self.look_again(&mut products[..used], norms, other, again);
@@ -130,18 +130,19 @@ impl Transform {
     #[inline(never)]
     fn look_again(&self, squared: &mut [f64], norms: &Norms, other: f64, again: impl Fn(usize) -> f64) {
         for (i, squared) in squared.iter_mut().enumerate() {
-            if !(*squared >= self.trusted_from(norms.lanes.0[i] + other)) {
+            let limit = self.trusted_from(norms.lanes.0[i] + other);
+            if *squared < limit || limit == f64::INFINITY {
                 *squared = again(i);
             }
         }
     }
 
     /// Squared distances at least this large are accurate enough when the two squared norms add up to `sum`;
-    /// NaN if none is.
+    /// infinite if none is.
     #[inline(always)]
     fn trusted_from(&self, sum: f64) -> f64 {
-        if !(sum < OVERFLOW) {
-            return f64::NAN;
+        if sum >= OVERFLOW {
+            return f64::INFINITY;
         }
         // Far generous for sums of a million products, and still small beside any distance that matters.
         let error = 1e-12 * sum;

@@ -73,3 +73,16 @@ pub(super) fn products<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64;
     }
     sums
 }
+
+/// Writes the lanes that are used. Whole groups, nearly all, are written by vector stores: a call to
+/// the library's copy would cost as much as several exponentials.
+#[inline(always)]
+pub(super) fn store(values: &[f64; LANES], out: &mut [f64]) {
+    if out.len() == LANES {
+        for i in 0..LANES {
+            out[i] = values[i];
+        }
+    } else {
+        out.copy_from_slice(&values[..out.len()]);
+    }
+}
