@@ -78,6 +78,7 @@ pub(super) fn products<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64;
 
 /// Writes the lanes that are used. Whole groups, nearly all, are written by vector stores: a call to
 /// the library's copy would cost as much as several exponentials.
+#[expect(clippy::manual_memcpy, reason = "a loop of known length becomes vector stores")]
 #[inline(always)]
 pub(super) fn store(values: &[f64; LANES], out: &mut [f64]) {
     if out.len() == LANES {
