@@ -1,7 +1,8 @@
 //! A block of rows against all centres, tiles of rows in parallel; the kernel matrix of a set with itself.
 //!
-//! Every kernel value is computed in the same order of operations whatever tile it falls into, so the
-//! result has the same bits on any number of threads.
+//! Tiles are the same on any number of threads, and so are the bits of the result. Cutting the rows into other
+//! blocks does not change them either, as far as faer's matrix product treats all rows of a tile (padded to a
+//! multiple of 32) alike; the tests hold it to that.
 
 use faer::reborrow::ReborrowMut;
 use faer::{Mat, MatMut};

@@ -173,9 +173,12 @@ fn within(s: f64) -> f64 {
 
 #[inline(always)]
 fn each(values: &mut [f64; LANES], function: impl Fn(f64) -> f64) {
+    // Into a second array: lanes written in place would have to wait for each other.
+    let mut out = [0.0; LANES];
     for i in 0..LANES {
-        values[i] = function(values[i]);
+        out[i] = function(values[i]);
     }
+    *values = out;
 }
 
 /// values^exponent by repeated squaring, all lanes at once.

@@ -55,7 +55,9 @@ pub(super) fn squared_distances<const FMA: bool>(panel: &[Lanes], point: &[f64])
     let mut sums = [0.0; LANES];
     for (feature, &value) in panel.iter().zip(point) {
         for i in 0..LANES {
-            let difference = feature.0[i] - value;
+            // This way round the feature is read by the subtraction itself; the other way the loads take
+            // registers away from the sums.
+            let difference = value - feature.0[i];
             sums[i] = multiply_add::<FMA>(difference, difference, sums[i]);
         }
     }
@@ -76,6 +78,7 @@ pub(super) fn products<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64;
 
 /// Writes the lanes that are used. Whole groups, nearly all, are written by vector stores: a call to
 /// the library's copy would cost as much as several exponentials.
+#[expect(clippy::manual_memcpy, reason = "a loop of known length becomes vector stores")]
 #[inline(always)]
 pub(super) fn store(values: &[f64; LANES], out: &mut [f64]) {
     if out.len() == LANES {
