@@ -16,7 +16,7 @@ pub fn ours(folder: &Path, set: &str, seed: u64) -> nystream::Result<(TrainedMod
     let path = |part: &str| folder.join(format!("{set}.{part}.csv")).display().to_string();
     let start = Instant::now();
     let mut train = open(&path("train"), &OpenOptions::default())?;
-    let (model, _) = two_pass(train.as_mut(), &FitOptions { seed, ..FitOptions::default() }, &mut Silent)?;
+    let model = two_pass(train.as_mut(), &FitOptions { seed, ..FitOptions::default() }, &mut Silent)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut test = open(&path("test"), &OpenOptions::default())?;
     let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
@@ -37,12 +37,13 @@ pub fn run(folder: &Path, sets: &[String], seed: u64) -> nystream::Result<()> {
         let (model, rmse, seconds) = ours(folder, set, seed)?;
         let summary = model.summary();
         println!(
-            "{set}: rmse {rmse:.5} bandwidth {:.3} ridge {:.2e} nugget {:.1e} dof {:.0} captured {:.4} {seconds:.1} s",
+            "{set}: rmse {rmse:.5} bandwidth {:.3} ridge {:.2e} nugget {:.1e} dof {:.0} captured {:.4} {} {seconds:.1} s",
             model.regression().kernel().bandwidth().unwrap_or(0.0),
             summary.ridge,
             summary.leverage_ridge.unwrap_or(0.0),
             summary.effective_dim,
             summary.captured.unwrap_or(0.0),
+            summary.dictionary.clone().unwrap_or_default(),
         );
     }
     Ok(())

@@ -7,7 +7,7 @@ use nystream::model::PredictWorkspace;
 use nystream::random::Generator;
 use nystream::rows::{RowBlock, Rows};
 use nystream::sketch::Dictionary;
-use nystream::solver::{NystromSums, Ridge, SolverOptions, solve_exact};
+use nystream::solver::{NystromSums, Ridge, SolverOptions, Whitening, solve_exact};
 
 const N: usize = 120;
 const D: usize = 3;
@@ -63,7 +63,7 @@ fn sums(kernel: &Kernel, data: &Data, dictionary: &Dictionary, block: usize) -> 
         let mut kernels = Mat::zeros(end - start, centres.len());
         kernel.block(part, &centres, &mut Default::default(), kernels.as_mut());
         let energy = (0..part.len()).map(|i| kernel.diagonal(part.row(i))).sum();
-        sums.add(kernels.as_ref(), data.target_matrix().subrows(start, end - start), energy);
+        sums.add(kernels.as_mut(), data.target_matrix().subrows(start, end - start), energy);
     }
     sums
 }
@@ -239,7 +239,7 @@ fn merged_sums_equal_sums_over_everything() {
         let mut block = Mat::zeros(40, centres.len());
         kernel.block(rows, &centres, &mut Default::default(), block.as_mut());
         let mut part = NystromSums::new(dictionary.len(), 1);
-        part.add(block.as_ref(), Mat::from_fn(40, 1, |i, _| slice.targets[i]).as_ref(), 40.0);
+        part.add(block.as_mut(), Mat::from_fn(40, 1, |i, _| slice.targets[i]).as_ref(), 40.0);
         match &mut parts {
             Some(sum) => sum.merge(&part).unwrap(),
             None => parts = Some(part),
@@ -251,6 +251,31 @@ fn merged_sums_equal_sums_over_everything() {
     let (a, b) = (predictions(&a.model, data.rows()), predictions(&b.model, data.rows()));
     assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-6));
     assert!(NystromSums::new(3, 1).merge(&NystromSums::new(4, 1)).is_err());
+}
+
+#[test]
+fn summed_features_give_what_summed_kernels_give_and_allow_a_smaller_ridge() {
+    let data = Data::new(11, 2);
+    let kernel = Kernel::gaussian(1.5).unwrap();
+    for dictionary in [dictionary(&data, 4, 1.5, 0.3), dictionary(&data, 4, 1.0, 0.0)] {
+        let centres = Centres::new(dictionary.atoms().rows());
+        let mut precise = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None).unwrap(), 2);
+        for start in (0..N).step_by(50) {
+            let part = data.rows().slice(start, (start + 50).min(N));
+            let mut block = Mat::zeros(part.len(), centres.len());
+            kernel.block(part, &centres, &mut Default::default(), block.as_mut());
+            precise.add(block.as_mut(), data.target_matrix().subrows(start, part.len()), part.len() as f64);
+        }
+        let options = SolverOptions { ridge: Ridge::Fixed(0.05), intercept: true };
+        let plain = sums(&kernel, &data, &dictionary, 50);
+        assert!(plain.clone().merge(&precise).is_err());
+        let (a, b) = (plain.solve(&kernel, &dictionary, &options), precise.solve(&kernel, &dictionary, &options));
+        let (a, b) = (a.unwrap(), b.unwrap());
+        assert!(b.ridge_floor < 1e-3 * a.ridge_floor || dictionary.leverage_ridge() > 0.0);
+        for (a, b) in predictions(&a.model, data.rows()).iter().zip(&predictions(&b.model, data.rows())) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+    }
 }
 
 #[test]

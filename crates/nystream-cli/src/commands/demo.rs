@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use nystream::fit::{
-    FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose_bandwidth, exact, first_pass, two_pass,
+    FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose, exact, first_pass, two_pass,
 };
 use nystream::kernel::Kernel;
 use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
@@ -66,13 +66,13 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     ] {
         progress.stage(name);
         let at = Instant::now();
-        let (model, _) = two_pass(stream(args.rows, args.seed)?.as_mut(), &options, &mut Silent)?;
+        let model = two_pass(stream(args.rows, args.seed)?.as_mut(), &options, &mut Silent)?;
         contestants.push(Contestant::new(name, model, at.elapsed().as_secs_f64(), test.as_mut())?);
     }
     progress.stage("exact kernel ridge");
     let at = Instant::now();
     let few = EXACT_ROWS.min(args.rows);
-    let (model, _) = exact(stream(few, args.seed)?.as_mut(), &base(args), &mut Silent)?;
+    let model = exact(stream(few, args.seed)?.as_mut(), &base(args), &mut Silent)?;
     contestants.push(Contestant::new("exact kernel ridge", model, at.elapsed().as_secs_f64(), test.as_mut())?);
 
     let model_path = args.out.join("friedman.nys");
@@ -241,14 +241,14 @@ fn learn(
     let first = first_pass(source.as_mut(), &options, progress)?;
     let codes = TargetCodes::of(&first.preprocessor);
     progress.stage("bandwidth");
-    let kernel = choose_bandwidth(&options, &first.sample, &codes)?.kernel;
-    progress.stage("dictionary");
+    let choice = choose(&options, &first.sample, &codes)?;
+    let kernel = choice.kernel;
     let dictionary_options = DictionaryOptions { seed: args.seed, ..DictionaryOptions::new(options.budget) };
-    let (dictionary, _) = build(options.dictionary, &kernel, first.sample.rows.rows(), &dictionary_options)?;
+    let (dictionary, _) = build(choice.dictionary, &kernel, first.sample.rows.rows(), &dictionary_options)?;
     progress.stage("learning the stream");
     let at = Instant::now();
     source.rewind()?;
-    let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary);
+    let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary, false)?;
     let mut curve = Vec::new();
     let mut milestones =
         (3..).flat_map(|power| [1.0, 2.0, 5.0].map(|lead| (lead * 10f64.powi(power)) as u64)).peekable();

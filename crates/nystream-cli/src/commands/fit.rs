@@ -33,13 +33,15 @@ pub struct FitArgs {
     /// Most atoms of the two-pass method (default: 1000)
     #[arg(long, value_name = "ATOMS")]
     budget: Option<usize>,
-    /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: rpcholesky)
+    /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: uniform or rpcholesky,
+    /// whichever does better on held-out rows of the sample)
     #[arg(long, value_name = "METHOD")]
     dictionary: Option<DictionaryMethod>,
     /// Leverage ridge γ, for dictionaries drawn by leverage scores and as γ of the approximation
     #[arg(long, value_name = "GAMMA")]
     leverage_ridge: Option<f64>,
-    /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: 10,000 or 10 a atom)
+    /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: ten times the
+    /// budget, at least 12,500)
     #[arg(long, value_name = "ROWS")]
     sample: Option<usize>,
     /// auto (generalised cross-validation) or a number above 0
@@ -98,7 +100,7 @@ impl FitArgs {
                     return Err(refuse("max-memory", "two-pass"));
                 }
                 options.budget = self.budget.unwrap_or(options.budget);
-                options.dictionary = self.dictionary.unwrap_or(options.dictionary);
+                options.dictionary = self.dictionary;
                 options.leverage_ridge = self.leverage_ridge;
                 options.sample = self.sample;
             }
@@ -119,7 +121,7 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
         Method::Exact => exact(source.as_mut(), &options, &mut progress),
     };
     progress.finish();
-    let (mut model, choice) = fitted?;
+    let mut model = fitted?;
     let learnt = start.elapsed();
     if args.no_std {
         model = model.without_uncertainty();
@@ -142,9 +144,9 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
         report.put("dictionary", dictionary.clone());
     }
     report.put("kernel", model.regression().kernel().name());
-    if let (Some(bandwidth), Some(by)) = (model.regression().kernel().bandwidth(), choice.by) {
+    if let (Some(bandwidth), Some(by)) = (model.regression().kernel().bandwidth(), &summary.bandwidth_by) {
         report.put("bandwidth", bandwidth);
-        report.put("bandwidth_by", by);
+        report.put("bandwidth_by", by.clone());
     }
     report.put("ridge", summary.ridge);
     report.put("ridge_by", if summary.ridge_by_gcv { "gcv" } else { "fixed" });

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
-use nystream::fit::{Observer, TargetCodes, choose_bandwidth, first_pass};
+use nystream::fit::{Observer, TargetCodes, choose_kernel, first_pass};
 use nystream::sketch::{DictionaryMethod, DictionaryOptions, build, check_guarantee};
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options};
@@ -90,18 +90,18 @@ pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
     let mut progress = Progress::new(!common.quiet && !common.json);
     let first = first_pass(source.as_mut(), &options, &mut progress)?;
     progress.stage("bandwidth");
-    let choice = choose_bandwidth(&options, &first.sample, &TargetCodes::of(&first.preprocessor))?;
+    let (kernel, bandwidth_by) = choose_kernel(&options, &first.sample, &TargetCodes::of(&first.preprocessor))?;
     progress.stage("dictionary");
     let rows = first.sample.rows.rows();
     let dictionary_options =
         DictionaryOptions { budget: args.budget, leverage_ridge, seed: args.seed, first_pass: args.first_pass };
     let built_at = Instant::now();
-    let (dictionary, info) = build(args.method, &choice.kernel, rows, &dictionary_options)?;
+    let (dictionary, info) = build(args.method, &kernel, rows, &dictionary_options)?;
     let learnt = built_at.elapsed();
     let check = if args.check {
         progress.stage("check against the exact kernel matrix");
         let accuracy = args.accuracy.unwrap_or(0.5);
-        Some((accuracy, check_guarantee(&choice.kernel, rows, &dictionary, leverage_ridge, accuracy)?))
+        Some((accuracy, check_guarantee(&kernel, rows, &dictionary, leverage_ridge, accuracy)?))
     } else {
         None
     };
@@ -123,8 +123,8 @@ pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
     report.put("rows_used", rows.len());
     report.put("budget", args.budget);
     report.put("atoms", dictionary.len());
-    report.put("kernel", choice.kernel.name());
-    if let (Some(bandwidth), Some(by)) = (choice.kernel.bandwidth(), choice.by) {
+    report.put("kernel", kernel.name());
+    if let (Some(bandwidth), Some(by)) = (kernel.bandwidth(), bandwidth_by) {
         report.put("bandwidth", bandwidth);
         report.put("bandwidth_by", by);
     }

@@ -1,176 +1,167 @@
-//! The bandwidth, from the sample of the first pass.
+//! What is left to choose after the first pass, from its sample: the bandwidth and the kind of dictionary.
 //!
-//! `auto` starts at the median heuristic and climbs: the sample is split, a Nyström model of every
-//! bandwidth tried is fitted to one part (ridge by generalised cross-validation) and judged by its
-//! squared error on the other. Steps of a factor 2 lead downhill, then steps of √2 and 2^¼ refine.
-//! Not in the papers; the median heuristic alone is often off by a factor of 2 to 8.
+//! `auto` starts at the median heuristic and climbs: Nyström models of the bandwidths tried are fitted
+//! to one part of the sample (ridge by generalised cross-validation) and judged by their squared error
+//! on the other. Steps of a factor 2 with small models lead downhill; steps of √2 and 2^¼ with models
+//! of the full budget refine. Not in the papers; the median heuristic alone is often off by a factor
+//! of 2 to 8. The dictionary is chosen the same way: randomly pivoted Cholesky approximates the
+//! kernel matrix better at equal size, but rows drawn uniformly can still predict better, for
+//! they stand where new rows will.
 
 use faer::Mat;
 
 use super::codes::TargetCodes;
 use super::options::{Bandwidth, FitOptions};
-use super::summing::Summing;
+use super::trial::{Size, Trial, Verdict};
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::model::PredictWorkspace;
 use crate::preprocess::Batch;
-use crate::rows::{RowBlock, Rows};
-use crate::sketch::Dictionary;
-use crate::solver::{Ridge, SolverOptions, alignment_bandwidth, median_bandwidth};
+use crate::sketch::DictionaryMethod;
+use crate::solver::{alignment_bandwidth, median_bandwidth};
 
-/// Most rows a trial learns from, and is judged on.
-const TRAIN: usize = 8000;
-const JUDGE: usize = 2000;
-/// Most atoms of a trial.
-const ATOMS: usize = 600;
-/// Rows a kernel block holds in a trial.
-const BLOCK: usize = 1024;
+/// Trials that find the right power of 2.
+const COARSE: Size = Size { atoms: 300, rows: 4000 };
+/// Trials that refine; their atoms are further limited by the budget.
+const FINE: Size = Size { atoms: 1000, rows: 10_000 };
 /// Bandwidths further than this factor from the median are not tried.
 const REACH: f64 = 64.0;
+/// Fewer rows than this to be judged on tell nothing.
+const FEWEST_JUDGED: usize = 20;
 
-/// A kernel with its bandwidth, and how that was found.
+/// What was chosen, and why.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BandwidthChoice {
-    /// The kernel.
+pub struct Choice {
+    /// The kernel with its bandwidth.
     pub kernel: Kernel,
     /// `auto`, `median`, `alignment`, `fixed`, or none for kernels without a bandwidth.
-    pub by: Option<&'static str>,
-    /// Bandwidths tried with their error on held-out rows, relative to predicting the mean.
+    pub bandwidth_by: Option<&'static str>,
+    /// How atoms will be chosen.
+    pub dictionary: DictionaryMethod,
+    /// Bandwidths tried at the full budget with their error on held-out rows, relative to predicting the mean.
     pub tried: Vec<(f64, f64)>,
+    /// The ridge that trials came to, a row learnt from; none if there were no trials.
+    pub ridge_per_row: Option<f64>,
 }
 
-/// Finds the bandwidth as the options say. The sample must be in random order.
-pub fn choose_bandwidth(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Result<BandwidthChoice> {
-    let rows = sample.rows.rows();
-    let fixed = |bandwidth, by| {
-        Ok(BandwidthChoice { kernel: options.kernel.with_bandwidth(bandwidth)?, by: Some(by), tried: Vec::new() })
-    };
-    if !options.kernel.has_bandwidth() {
-        return Ok(BandwidthChoice { kernel: options.kernel.with_bandwidth(1.0)?, by: None, tried: Vec::new() });
-    }
-    match options.bandwidth {
-        Bandwidth::Fixed(value) => fixed(value, "fixed"),
-        Bandwidth::Median => fixed(median_bandwidth(rows), "median"),
-        Bandwidth::Alignment => {
-            let mut coded = Mat::new();
-            codes.encode(&sample.targets, &mut coded);
-            let row_major: Vec<f64> =
-                (0..coded.nrows()).flat_map(|i| coded.row(i).iter().copied().collect::<Vec<_>>()).collect();
-            let kernel = options.kernel.with_bandwidth(1.0)?;
-            fixed(alignment_bandwidth(&kernel, rows, &row_major, codes.outputs())?.0, "alignment")
-        }
-        Bandwidth::Auto => climb(options, sample, codes),
-    }
+/// Chooses as the options say. The sample must be in random order.
+pub fn choose(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Result<Choice> {
+    let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
+    let mut search = Search { trial, options, tried: Vec::new() };
+    let (kernel, bandwidth_by) = search.bandwidth(sample, codes)?;
+    let (dictionary, verdict) = search.dictionary(&kernel)?;
+    let tried = search.tried.iter().filter(|t| t.size != COARSE).map(|t| (t.bandwidth, t.verdict.error)).collect();
+    let ridge_per_row = verdict.map(|verdict| verdict.ridge / verdict.rows as f64);
+    Ok(Choice { kernel, bandwidth_by, dictionary, tried, ridge_per_row })
 }
 
-fn climb(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Result<BandwidthChoice> {
-    let median = median_bandwidth(sample.rows.rows());
-    let mut search = Search { trial: Trial::new(options, sample, codes), options, tried: Vec::new() };
-    // Too few rows to hold any out: the median it is.
-    if search.trial.judged() < 20 {
-        let kernel = options.kernel.with_bandwidth(median)?;
-        return Ok(BandwidthChoice { kernel, by: Some("median"), tried: Vec::new() });
-    }
-    let mut best = (median, search.error(median)?);
-    for step in [2.0, 2f64.sqrt(), 2f64.powf(0.25)] {
-        for direction in [1.0 / step, step] {
-            let mut moved = false;
-            loop {
-                let bandwidth = best.0 * direction;
-                if !(median / REACH..=median * REACH).contains(&bandwidth) {
-                    break;
-                }
-                let error = search.error(bandwidth)?;
-                if error >= best.1 {
-                    break;
-                }
-                (best, moved) = ((bandwidth, error), true);
-            }
-            if moved {
-                break;
-            }
-        }
-    }
-    let kernel = options.kernel.with_bandwidth(best.0)?;
-    Ok(BandwidthChoice { kernel, by: Some("auto"), tried: search.tried })
+/// The kernel with its bandwidth alone, as the options say.
+pub fn choose_kernel(
+    options: &FitOptions,
+    sample: &Batch,
+    codes: &TargetCodes,
+) -> Result<(Kernel, Option<&'static str>)> {
+    let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
+    Search { trial, options, tried: Vec::new() }.bandwidth(sample, codes)
+}
+
+struct Tried {
+    bandwidth: f64,
+    size: Size,
+    verdict: Verdict,
 }
 
 struct Search<'a> {
-    trial: Trial,
+    trial: Trial<'a>,
     options: &'a FitOptions,
-    tried: Vec<(f64, f64)>,
+    tried: Vec<Tried>,
 }
 
 impl Search<'_> {
-    fn error(&mut self, bandwidth: f64) -> Result<f64> {
-        let known = self.tried.iter().find(|(b, _)| (b / bandwidth - 1.0).abs() < 1e-9);
-        if let Some(&(_, error)) = known {
-            return Ok(error);
+    fn bandwidth(&mut self, sample: &Batch, codes: &TargetCodes) -> Result<(Kernel, Option<&'static str>)> {
+        let family = &self.options.kernel;
+        if !family.has_bandwidth() {
+            return Ok((family.with_bandwidth(1.0)?, None));
         }
-        let error = self.trial.error(&self.options.kernel.with_bandwidth(bandwidth)?)?;
-        self.tried.push((bandwidth, error));
-        Ok(error)
-    }
-}
-
-/// The split sample on which bandwidths are compared.
-struct Trial {
-    learn: RowBlock,
-    learn_codes: Mat<f64>,
-    judge: RowBlock,
-    judge_codes: Mat<f64>,
-    atoms: usize,
-}
-
-impl Trial {
-    fn new(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Self {
         let rows = sample.rows.rows();
-        let judged = (rows.len() / 5).min(JUDGE);
-        let learnt = (rows.len() - judged).min(TRAIN);
-        let part = |rows: Rows| {
-            let mut block = RowBlock::like(rows);
-            block.extend(rows);
-            block
+        let (bandwidth, by) = match self.options.bandwidth {
+            Bandwidth::Fixed(value) => (value, "fixed"),
+            Bandwidth::Median => (median_bandwidth(rows), "median"),
+            Bandwidth::Alignment => {
+                let mut coded = Mat::new();
+                codes.encode(&sample.targets, &mut coded);
+                let outputs = codes.outputs();
+                let row_major: Vec<f64> =
+                    (0..coded.nrows() * outputs).map(|i| coded[(i / outputs, i % outputs)]).collect();
+                let kernel = family.with_bandwidth(1.0)?;
+                (alignment_bandwidth(&kernel, rows, &row_major, outputs)?.0, "alignment")
+            }
+            Bandwidth::Auto if self.trial.judged() < FEWEST_JUDGED => (median_bandwidth(rows), "median"),
+            Bandwidth::Auto => (self.climb(median_bandwidth(rows))?, "auto"),
         };
-        let mut coded = Mat::new();
-        codes.encode(&sample.targets, &mut coded);
-        Self {
-            judge: part(rows.slice(0, judged)),
-            judge_codes: coded.subrows(0, judged).to_owned(),
-            learn: part(rows.slice(judged, judged + learnt)),
-            learn_codes: coded.subrows(judged, learnt).to_owned(),
-            atoms: options.budget.min(ATOMS).min(learnt),
-        }
+        Ok((family.with_bandwidth(bandwidth)?, Some(by)))
     }
 
-    fn judged(&self) -> usize {
-        self.judge.len()
+    fn fine(&self) -> Size {
+        Size { atoms: FINE.atoms.min(self.options.budget), ..FINE }
     }
 
-    /// Squared error on the held-out rows, relative to that of the mean, averaged over outputs.
-    fn error(&self, kernel: &Kernel) -> Result<f64> {
-        // The sample is in random order, so its first rows are a uniform dictionary.
-        let chosen: Vec<usize> = (0..self.atoms).collect();
-        let atoms = RowBlock::gather(self.learn.rows(), &chosen);
-        let dictionary = Dictionary::new(atoms, vec![1.0; self.atoms], (0..self.atoms as u64).collect(), 0.0)?;
-        let outputs = self.learn_codes.ncols();
-        let mut summing = Summing::new(*kernel, &dictionary, outputs);
-        for start in (0..self.learn.len()).step_by(BLOCK) {
-            let part = self.learn.rows().slice(start, (start + BLOCK).min(self.learn.len()));
-            summing.add(part, self.learn_codes.subrows(start, part.len()));
+    /// Trials compare bandwidths with uniform atoms unless a method was asked for: they are the quickest to draw.
+    fn method(&self) -> DictionaryMethod {
+        self.options.dictionary.unwrap_or(DictionaryMethod::Uniform)
+    }
+
+    fn climb(&mut self, median: f64) -> Result<f64> {
+        let coarse = Size { atoms: COARSE.atoms.min(self.options.budget), ..COARSE };
+        let mut best = median;
+        for (step, size) in [(2.0, coarse), (2f64.sqrt(), self.fine()), (2f64.powf(0.25), self.fine())] {
+            let mut error = self.error(best, size)?;
+            for direction in [1.0 / step, step] {
+                let from = best;
+                loop {
+                    let next = best * direction;
+                    if !(median / REACH..=median * REACH).contains(&next) {
+                        break;
+                    }
+                    let next_error = self.error(next, size)?;
+                    if next_error >= error {
+                        break;
+                    }
+                    (best, error) = (next, next_error);
+                }
+                if best != from {
+                    break;
+                }
+            }
         }
-        let settings = SolverOptions { ridge: Ridge::Auto, intercept: true };
-        let fit = summing.sums().solve(kernel, &dictionary, &settings)?;
-        let mut values = Vec::new();
-        fit.model.predict(self.judge.rows(), &mut PredictWorkspace::default(), &mut values)?;
-        let mut total = 0.0;
-        for t in 0..outputs {
-            let truth = self.judge_codes.col(t);
-            let mean = truth.iter().sum::<f64>() / truth.nrows() as f64;
-            let spread: f64 = truth.iter().map(|y| (y - mean).powi(2)).sum();
-            let missed: f64 = truth.iter().enumerate().map(|(i, y)| (y - values[i * outputs + t]).powi(2)).sum();
-            total += if spread > 0.0 { missed / spread } else { 0.0 };
+        Ok(best)
+    }
+
+    fn error(&mut self, bandwidth: f64, size: Size) -> Result<f64> {
+        let known = self.tried.iter().find(|t| t.size == size && (t.bandwidth / bandwidth - 1.0).abs() < 1e-9);
+        if let Some(known) = known {
+            return Ok(known.verdict.error);
         }
-        Ok(total / outputs as f64)
+        let kernel = self.options.kernel.with_bandwidth(bandwidth)?;
+        let verdict = self.trial.run(&kernel, self.method(), size)?;
+        self.tried.push(Tried { bandwidth, size, verdict });
+        Ok(verdict.error)
+    }
+
+    fn dictionary(&mut self, kernel: &Kernel) -> Result<(DictionaryMethod, Option<Verdict>)> {
+        if self.trial.judged() < FEWEST_JUDGED {
+            return Ok((self.options.dictionary.unwrap_or(DictionaryMethod::RpCholesky), None));
+        }
+        let size = self.fine();
+        let method = self.method();
+        let verdict = self.trial.run(kernel, method, size)?;
+        if self.options.dictionary.is_some() {
+            return Ok((method, Some(verdict)));
+        }
+        let other = self.trial.run(kernel, DictionaryMethod::RpCholesky, size)?;
+        Ok(if other.error < verdict.error {
+            (DictionaryMethod::RpCholesky, Some(other))
+        } else {
+            (method, Some(verdict))
+        })
     }
 }

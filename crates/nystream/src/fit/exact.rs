@@ -2,7 +2,7 @@
 
 use faer::Mat;
 
-use super::choose::{BandwidthChoice, choose_bandwidth};
+use super::choose::choose_kernel;
 use super::codes::TargetCodes;
 use super::observe::Observer;
 use super::options::FitOptions;
@@ -18,11 +18,7 @@ fn most_rows(allowed_bytes: u64) -> usize {
 }
 
 /// Fits a model to every row. Reads the source once, so it may be standard input.
-pub fn exact(
-    source: &mut dyn RecordSource,
-    options: &FitOptions,
-    observer: &mut dyn Observer,
-) -> Result<(TrainedModel, BandwidthChoice)> {
+pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut dyn Observer) -> Result<TrainedModel> {
     options.validated()?;
     // The sample holds everything that could be solved; a longer source is refused below.
     let all = FitOptions { sample: Some(most_rows(options.allowed_bytes) + 1), ..options.clone() };
@@ -30,13 +26,13 @@ pub fn exact(
     check_exact_memory(preprocessor.rows(), options.solver.ridge, options.allowed_bytes)?;
     let codes = TargetCodes::of(&preprocessor);
     observer.stage("bandwidth");
-    let choice = choose_bandwidth(options, &sample, &codes)?;
+    let (kernel, bandwidth_by) = choose_kernel(options, &sample, &codes)?;
     observer.stage("solving");
     let mut coded = Mat::new();
     codes.encode(&sample.targets, &mut coded);
     let outputs = codes.outputs();
     let targets: Vec<f64> = (0..coded.nrows() * outputs).map(|i| coded[(i / outputs, i % outputs)]).collect();
-    let fit = solve_exact(&choice.kernel, sample.rows.rows(), &targets, &options.solver, options.allowed_bytes)?;
+    let fit = solve_exact(&kernel, sample.rows.rows(), &targets, &options.solver, options.allowed_bytes)?;
     let mut regression = fit.model;
     let calibration = match &codes {
         TargetCodes::Numbers { shift } => {
@@ -50,7 +46,7 @@ pub fn exact(
         dictionary: None,
         rows: preprocessor.rows(),
         budget: None,
-        bandwidth_by: choice.by.map(str::to_owned),
+        bandwidth_by: bandwidth_by.map(str::to_owned),
         ridge: fit.choice.ridge,
         ridge_by_gcv: options.solver.ridge == Ridge::Auto,
         leverage_ridge: None,
@@ -60,5 +56,5 @@ pub fn exact(
         estimated_rmse: fit.choice.scores.iter().map(|score| score.sqrt()).collect(),
         seed: options.seed,
     };
-    Ok((TrainedModel::new(preprocessor, regression, calibration, summary)?, choice))
+    TrainedModel::new(preprocessor, regression, calibration, summary)
 }

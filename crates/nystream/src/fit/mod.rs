@@ -11,9 +11,10 @@ mod observe;
 mod options;
 mod reservoir;
 mod summing;
+mod trial;
 mod two_pass;
 
-pub use choose::{BandwidthChoice, choose_bandwidth};
+pub use choose::{Choice, choose, choose_kernel};
 pub use codes::TargetCodes;
 pub use exact::exact;
 pub use observe::{Observer, Silent};

@@ -80,14 +80,16 @@ pub struct FitOptions {
     /// Most atoms.
     #[doc(alias = "B")]
     pub budget: usize,
-    /// How atoms are chosen from the sample of the first pass.
-    pub dictionary: DictionaryMethod,
+    /// How atoms are chosen from the sample of the first pass; none: by uniform sampling or randomly pivoted
+    /// Cholesky, whichever does better on held-out rows of the sample.
+    pub dictionary: Option<DictionaryMethod>,
     /// γ of the methods that sample by leverage scores.
     #[doc(alias = "γ")]
     pub leverage_ridge: Option<f64>,
     /// Of all random choices.
     pub seed: u64,
-    /// Rows of the sample that bandwidth and atoms are chosen from; none means ten times the budget, at least 10,000.
+    /// Rows of the sample that bandwidth and atoms are chosen from; none means ten times the budget, at least
+    /// 12,500 and at most 50,000.
     pub sample: Option<usize>,
     /// Most memory that an exact fit may take.
     pub allowed_bytes: u64,
@@ -101,7 +103,7 @@ impl Default for FitOptions {
             bandwidth: Bandwidth::Auto,
             solver: SolverOptions::default(),
             budget: 1000,
-            dictionary: DictionaryMethod::RpCholesky,
+            dictionary: None,
             leverage_ridge: None,
             seed: 0,
             sample: None,
@@ -142,7 +144,7 @@ impl FitOptions {
 
     /// Rows of the sample.
     pub fn sample_rows(&self) -> usize {
-        self.sample.unwrap_or((10 * self.budget).clamp(10_000, 50_000)).max(self.budget)
+        self.sample.unwrap_or((10 * self.budget).clamp(12_500, 50_000)).max(self.budget)
     }
 }
 

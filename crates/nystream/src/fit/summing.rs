@@ -2,10 +2,11 @@
 
 use faer::{MatMut, MatRef};
 
+use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
-use crate::solver::NystromSums;
+use crate::solver::{NystromSums, Whitening};
 
 /// Evaluates kernels of blocks of rows with the atoms and sums them.
 #[derive(Debug)]
@@ -19,16 +20,21 @@ pub struct Summing {
 }
 
 impl Summing {
-    /// No rows yet.
-    pub fn new(kernel: Kernel, dictionary: &Dictionary, outputs: usize) -> Self {
-        Self {
+    /// No rows yet. With `precise`, features are summed instead of kernels (see [`NystromSums::whitened`]).
+    pub fn new(kernel: Kernel, dictionary: &Dictionary, outputs: usize, precise: bool) -> Result<Self> {
+        let sums = if precise {
+            NystromSums::whitened(Whitening::new(&kernel, dictionary, None)?, outputs)
+        } else {
+            NystromSums::new(dictionary.len(), outputs)
+        };
+        Ok(Self {
             kernel,
             centres: Centres::new(dictionary.atoms().rows()),
-            sums: NystromSums::new(dictionary.len(), outputs),
+            sums,
             workspace: KernelWorkspace::default(),
             block: Vec::new(),
             diagonals: Vec::new(),
-        }
+        })
     }
 
     /// Adds rows with their coded targets (rows × outputs).
@@ -39,7 +45,7 @@ impl Summing {
         self.kernel.block(rows, &self.centres, &mut self.workspace, block.as_mut());
         self.diagonals.resize(rows.len(), 0.0);
         self.kernel.diagonals(rows, &mut self.diagonals);
-        self.sums.add(block.as_ref(), codes, self.diagonals.iter().sum());
+        self.sums.add(block, codes, self.diagonals.iter().sum());
     }
 
     /// The sums so far.

@@ -5,7 +5,7 @@
 
 use faer::Mat;
 
-use super::choose::{BandwidthChoice, choose_bandwidth};
+use super::choose::{Choice, choose};
 use super::codes::TargetCodes;
 use super::observe::Observer;
 use super::options::FitOptions;
@@ -84,23 +84,24 @@ pub struct SecondPass<'a> {
 }
 
 impl<'a> SecondPass<'a> {
-    /// Nothing read yet.
+    /// Nothing read yet. With `precise`, features are summed instead of kernels (see [`NystromSums::whitened`]).
     pub fn new(
         preprocessor: &'a Preprocessor,
         codes: &'a TargetCodes,
         kernel: Kernel,
         dictionary: &Dictionary,
-    ) -> Self {
-        Self {
+        precise: bool,
+    ) -> Result<Self> {
+        Ok(Self {
             preprocessor,
             codes,
-            summing: Summing::new(kernel, dictionary, codes.outputs()),
+            summing: Summing::new(kernel, dictionary, codes.outputs(), precise)?,
             binding: None,
             step: block_rows(dictionary.len()),
             records: RecordBlock::default(),
             batch: Batch::default(),
             coded: Mat::new(),
-        }
+        })
     }
 
     /// Reads a block and adds it to the sums. Returns the number of records read; 0 when there are no more.
@@ -129,7 +130,7 @@ pub fn two_pass(
     source: &mut dyn RecordSource,
     options: &FitOptions,
     observer: &mut dyn Observer,
-) -> Result<(TrainedModel, BandwidthChoice)> {
+) -> Result<TrainedModel> {
     options.validated()?;
     if !source.rereadable() {
         return Err(Error::InvalidParam {
@@ -140,18 +141,18 @@ pub fn two_pass(
     }
     let first = first_pass(source, options, observer)?;
     let codes = TargetCodes::of(&first.preprocessor);
-    observer.stage("bandwidth");
-    let choice = choose_bandwidth(options, &first.sample, &codes)?;
-    observer.stage("dictionary");
+    observer.stage("bandwidth and dictionary");
+    let choice = choose(options, &first.sample, &codes)?;
     let dictionary_options = DictionaryOptions {
         leverage_ridge: options.leverage_ridge,
         seed: options.seed,
         ..DictionaryOptions::new(options.budget)
     };
-    let (dictionary, _) = build(options.dictionary, &choice.kernel, first.sample.rows.rows(), &dictionary_options)?;
+    let (dictionary, _) = build(choice.dictionary, &choice.kernel, first.sample.rows.rows(), &dictionary_options)?;
     observer.stage("second pass: sums");
     source.rewind()?;
-    let mut pass = SecondPass::new(&first.preprocessor, &codes, choice.kernel, &dictionary);
+    let precise = needs_precision(options.solver.ridge, &choice, first.preprocessor.rows(), dictionary.len());
+    let mut pass = SecondPass::new(&first.preprocessor, &codes, choice.kernel, &dictionary, precise)?;
     loop {
         let records = pass.advance(source)?;
         if records == 0 {
@@ -180,10 +181,10 @@ pub fn two_pass(
     let rows = sums.rows();
     let summary = Summary {
         method: "two-pass".to_owned(),
-        dictionary: Some(options.dictionary.to_string()),
+        dictionary: Some(choice.dictionary.to_string()),
         rows,
         budget: Some(options.budget),
-        bandwidth_by: choice.by.map(str::to_owned),
+        bandwidth_by: choice.bandwidth_by.map(str::to_owned),
         ridge: fit.choice.ridge,
         ridge_by_gcv: options.solver.ridge == Ridge::Auto,
         leverage_ridge: Some(fit.leverage_ridge),
@@ -193,7 +194,23 @@ pub fn two_pass(
         estimated_rmse: fit.choice.scores.iter().map(|score| score.sqrt()).collect(),
         seed: options.seed,
     };
-    Ok((TrainedModel::new(first.preprocessor, regression, calibration, summary)?, choice))
+    TrainedModel::new(first.preprocessor, regression, calibration, summary)
+}
+
+/// Whether the ridge to come may be below what sums of kernels resolve.
+///
+/// Their floor is about 20 √(2ε ḡ n √m) for a mean entry ḡ ≤ 1 of kkᵀ a row (see `solver/nystrom.rs`); the bound ḡ = 1
+/// errs on the side of precision by a factor of a few.
+fn needs_precision(ridge: Ridge, choice: &Choice, rows: u64, atoms: usize) -> bool {
+    let n = rows as f64;
+    let expected = match (ridge, choice.ridge_per_row) {
+        (Ridge::Fixed(value), _) => value,
+        (Ridge::Auto, Some(per_row)) => per_row * n,
+        (Ridge::Auto, None) => return true,
+    };
+    // noise = 2ε·(n ḡ m)/√m, γ = √(noise·m/n), floor = 10·noise/γ.
+    let noise = 2.0 * f64::EPSILON * n * (atoms as f64).sqrt();
+    expected < 10.0 * (noise * n / atoms as f64).sqrt()
 }
 
 /// Fits probabilities on the leave-one-out scores of the sample.

@@ -9,6 +9,7 @@ mod exact;
 mod gcv;
 mod nystrom;
 mod settings;
+mod whitening;
 
 pub use bandwidth::{alignment_bandwidth, alignment_grid, median_bandwidth};
 pub use calibrate::fit_calibration;
@@ -16,3 +17,4 @@ pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
 pub use nystrom::{NystromFit, NystromSums};
 pub use settings::{Ridge, SolverOptions};
+pub use whitening::Whitening;

@@ -12,12 +12,16 @@
 //!   rounding errors E that whitening divides by γ, while γ itself perturbs the problem like a
 //!   change of γn/m in μ. The nugget makes the two equal: γ = √(‖E‖m/n), ‖E‖ ≈ 2ε‖Σkkᵀ‖_F/√m, and
 //!   the ridge is kept ten times above their common size. Nugget and jitter are reported.
+//! - Where a smaller ridge is wanted (nearly noiseless targets), [`NystromSums::whitened`] sums φφᵀ
+//!   itself. Its rounding errors are not divided by γ, so the nugget can be as small as the accuracy
+//!   of the kernels; a row then costs 2m² multiply-adds.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatRef};
+use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::gcv::{GcvChoice, RidgePath};
 use super::settings::{Ridge, SolverOptions};
+use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
 use crate::linalg::{Cholesky, GramSum, SymmetricEigen, parallelism};
@@ -27,8 +31,10 @@ use crate::sketch::Dictionary;
 /// Sums over rows of the kernels with m atoms: all that Nyström ridge regression needs of the data.
 #[derive(Debug, Clone)]
 pub struct NystromSums {
+    /// What turns kernels into the features that are summed; none if the kernels themselves are.
+    whitening: Option<Whitening>,
     gram: GramSum,
-    kernel_sum: Vec<f64>,
+    feature_sum: Vec<f64>,
     cross: Mat<f64>,
     target_sum: Vec<f64>,
     target_squares: Vec<f64>,
@@ -51,14 +57,27 @@ pub struct NystromFit {
     pub captured: f64,
     /// Residual sum of squares of each target.
     pub residuals: Vec<f64>,
+    /// The smallest ridge that rounding errors in these sums allow.
+    pub ridge_floor: f64,
 }
 
 impl NystromSums {
     /// No rows yet, for this many atoms and targets.
     pub fn new(atoms: usize, targets: usize) -> Self {
+        Self::with(None, atoms, targets)
+    }
+
+    /// No rows yet; features are summed instead of kernels, for ridges that need the digits.
+    pub fn whitened(whitening: Whitening, targets: usize) -> Self {
+        let atoms = whitening.dim();
+        Self::with(Some(whitening), atoms, targets)
+    }
+
+    fn with(whitening: Option<Whitening>, atoms: usize, targets: usize) -> Self {
         Self {
+            whitening,
             gram: GramSum::new(atoms),
-            kernel_sum: vec![0.0; atoms],
+            feature_sum: vec![0.0; atoms],
             cross: Mat::zeros(atoms, targets),
             target_sum: vec![0.0; targets],
             target_squares: vec![0.0; targets],
@@ -69,12 +88,17 @@ impl NystromSums {
 
     /// Adds a block: its kernels with the atoms (rows × m), its targets (rows × targets), and its Σk(x,x).
     ///
-    /// Targets far from zero should be shifted by about their mean, to keep their digits.
-    pub fn add(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
+    /// Targets far from zero should be shifted by about their mean, to keep their digits. The block is left in an
+    /// unspecified state.
+    pub fn add(&mut self, mut block: MatMut<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
+        if let Some(whitening) = &self.whitening {
+            whitening.apply(block.as_mut());
+        }
+        let block = block.as_ref();
         self.gram.add(block);
         let work = block.nrows() * block.ncols() * targets.ncols();
         matmul(self.cross.as_mut(), Accum::Add, block.transpose(), targets, 1.0, parallelism(work));
-        for (sum, column) in self.kernel_sum.iter_mut().zip(block.col_iter()) {
+        for (sum, column) in self.feature_sum.iter_mut().zip(block.col_iter()) {
             *sum += column.iter().sum::<f64>();
         }
         for (t, column) in targets.col_iter().enumerate() {
@@ -85,8 +109,13 @@ impl NystromSums {
         self.rows += block.nrows() as u64;
     }
 
-    /// Adds the sums of other rows with the same atoms.
+    /// Adds the sums of other rows with the same atoms (and, if features are summed, the same map to them).
     pub fn merge(&mut self, other: &Self) -> Result<()> {
+        if self.whitening.is_some() != other.whitening.is_some() {
+            let name = |sums: &Self| if sums.whitening.is_some() { "features" } else { "kernels" }.to_owned();
+            let field = "what was summed".to_owned();
+            return Err(Error::Incompatible { field, found: name(other), expected: name(self) });
+        }
         if self.target_sum.len() != other.target_sum.len() {
             let (found, expected) = (other.target_sum.len(), self.target_sum.len());
             return Err(Error::Shape { what: "targets", found, expected });
@@ -94,7 +123,7 @@ impl NystromSums {
         self.gram.merge(&other.gram)?;
         self.cross += &other.cross;
         let add = |mine: &mut Vec<f64>, theirs: &[f64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
-        add(&mut self.kernel_sum, &other.kernel_sum);
+        add(&mut self.feature_sum, &other.feature_sum);
         add(&mut self.target_sum, &other.target_sum);
         add(&mut self.target_squares, &other.target_squares);
         self.energy += other.energy;
@@ -121,30 +150,35 @@ impl NystromSums {
         let n = self.rows as f64;
         let weights = dictionary.weights();
 
-        // S Σkkᵀ S and the factor of S K_ZZ S + γI.
+        // Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ.
         let mut gram = self.gram.to_matrix();
-        scale_both_sides(&mut gram, weights);
-        let noise = 2.0 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
-        let nugget = (noise * atoms as f64 / n).sqrt();
-        let leverage_ridge = if dictionary.leverage_ridge() > 0.0 { dictionary.leverage_ridge() } else { nugget };
-        let mut overlap = kernel_matrix(kernel, &centres, dictionary);
-        scale_both_sides(&mut overlap, weights);
-        for i in 0..atoms {
-            overlap[(i, i)] += leverage_ridge;
-        }
-        let whitening = Cholesky::new(overlap.as_ref(), "kernels between atoms")?;
-
-        // Σφφᵀ = L⁻¹ (S Σkkᵀ S) L⁻ᵀ, Σφ, Σφy.
-        whitening.forward_in_place(gram.as_mut());
-        gram = gram.transpose().to_owned();
-        whitening.forward_in_place(gram.as_mut());
+        let mut mean = Mat::from_fn(atoms, 1, |i, _| self.feature_sum[i] / n);
+        let mut cross = self.cross.clone();
+        let (whitening, floor) = match &self.whitening {
+            Some(whitening) => {
+                let floor = 1e3 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
+                (whitening.clone(), floor)
+            }
+            None => {
+                scale_both_sides(&mut gram, weights);
+                let noise = 2.0 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
+                let whitening = Whitening::new(kernel, dictionary, Some((noise * atoms as f64 / n).sqrt()))?;
+                let factor = &whitening.factor;
+                factor.forward_in_place(gram.as_mut());
+                gram = gram.transpose().to_owned();
+                factor.forward_in_place(gram.as_mut());
+                for t in 0..targets {
+                    (0..atoms).for_each(|i| cross[(i, t)] *= weights[i]);
+                    factor.forward_in_place(cross.as_mut().subcols_mut(t, 1));
+                }
+                (0..atoms).for_each(|i| mean[(i, 0)] *= weights[i]);
+                factor.forward_in_place(mean.as_mut());
+                let floor = 10.0 * noise / whitening.leverage_ridge.max(f64::MIN_POSITIVE);
+                (whitening, floor)
+            }
+        };
+        let leverage_ridge = whitening.leverage_ridge;
         let captured = (0..atoms).map(|i| gram[(i, i)]).sum::<f64>() / self.energy;
-        let mut mean = Mat::from_fn(atoms, 1, |i, _| weights[i] * self.kernel_sum[i] / n);
-        whitening.forward_in_place(mean.as_mut());
-        let mut cross = Mat::from_fn(atoms, targets, |i, t| weights[i] * self.cross[(i, t)]);
-        for t in 0..targets {
-            whitening.forward_in_place(cross.as_mut().subcols_mut(t, 1));
-        }
         let mut squares = self.target_squares.clone();
         if options.intercept {
             for j in 0..atoms {
@@ -159,7 +193,6 @@ impl NystromSums {
             }
         }
 
-        let floor = 10.0 * noise / leverage_ridge.max(f64::MIN_POSITIVE);
         let choice = match ridge {
             Ridge::Auto => {
                 let eigen = SymmetricEigen::new(gram.as_ref())?;
@@ -225,34 +258,27 @@ impl NystromSums {
         // β = S L⁻ᵀ θ.
         let mut coefficients = theta;
         for t in 0..targets {
-            whitening.backward_in_place(coefficients.as_mut().subcols_mut(t, 1));
+            whitening.factor.backward_in_place(coefficients.as_mut().subcols_mut(t, 1));
             (0..atoms).for_each(|i| coefficients[(i, t)] *= weights[i]);
         }
-        let jitter = whitening.jitter().max(posterior.jitter());
+        let jitter = whitening.factor.jitter().max(posterior.jitter());
         let uncertainty = Uncertainty::Nystrom(NystromPosterior {
-            weights: weights.to_vec(),
-            whitening,
+            weights: whitening.weights,
+            whitening: whitening.factor,
             posterior,
             constant: options.intercept.then(|| (mean.col(0).iter().copied().collect(), n)),
             ridge,
             noise_variances: residuals.iter().map(|rss| rss / free).collect(),
         });
         let model = KernelModel::new(*kernel, centres, coefficients, intercepts, Some(uncertainty))?;
-        Ok(NystromFit { model, choice, leverage_ridge, jitter, captured: captured.clamp(0.0, 1.0), residuals })
+        Ok(NystromFit {
+            model,
+            choice,
+            leverage_ridge,
+            jitter,
+            captured: captured.clamp(0.0, 1.0),
+            residuals,
+            ridge_floor: floor,
+        })
     }
-}
-
-fn scale_both_sides(matrix: &mut Mat<f64>, weights: &[f64]) {
-    if weights.iter().all(|&w| w == 1.0) {
-        return;
-    }
-    for (j, column) in matrix.as_mut().col_iter_mut().enumerate() {
-        column.iter_mut().zip(weights).for_each(|(v, w)| *v *= w * weights[j]);
-    }
-}
-
-fn kernel_matrix(kernel: &Kernel, centres: &Centres, dictionary: &Dictionary) -> Mat<f64> {
-    let mut matrix = Mat::zeros(centres.len(), centres.len());
-    kernel.block(dictionary.atoms().rows(), centres, &mut Default::default(), matrix.as_mut());
-    matrix
 }

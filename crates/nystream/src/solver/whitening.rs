@@ -1,0 +1,71 @@
+//! The features of a dictionary: φ(x) = L⁻¹ S k_Z(x), LLᵀ = S K_ZZ S + γI, whose inner products are K̃ (INK, Eq. 5).
+
+use faer::{Mat, MatMut};
+
+use crate::error::Result;
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::linalg::Cholesky;
+use crate::sketch::Dictionary;
+
+/// Relative accuracy of kernel values.
+const KERNEL_ACCURACY: f64 = 1e-12;
+
+/// Maps kernels with the atoms to features.
+#[derive(Debug, Clone)]
+pub struct Whitening {
+    /// S.
+    pub(super) weights: Vec<f64>,
+    /// L.
+    pub(super) factor: Cholesky,
+    /// γ in force.
+    pub(super) leverage_ridge: f64,
+}
+
+impl Whitening {
+    /// The map of a dictionary. If it has no leverage ridge of its own, the nugget stands in its place (none: the
+    /// accuracy of the kernels, times the mean of the diagonal of S K_ZZ S).
+    pub fn new(kernel: &Kernel, dictionary: &Dictionary, nugget: Option<f64>) -> Result<Self> {
+        let atoms = dictionary.len();
+        let mut overlap = Mat::zeros(atoms, atoms);
+        let rows = dictionary.atoms().rows();
+        kernel.block(rows, &Centres::new(rows), &mut KernelWorkspace::default(), overlap.as_mut());
+        scale_both_sides(&mut overlap, dictionary.weights());
+        let mean = (0..atoms).map(|i| overlap[(i, i)]).sum::<f64>() / atoms.max(1) as f64;
+        let own = dictionary.leverage_ridge();
+        let leverage_ridge = if own > 0.0 { own } else { nugget.unwrap_or(KERNEL_ACCURACY * mean) };
+        for i in 0..atoms {
+            overlap[(i, i)] += leverage_ridge;
+        }
+        let factor = Cholesky::new(overlap.as_ref(), "kernels between atoms")?;
+        Ok(Self { weights: dictionary.weights().to_vec(), factor, leverage_ridge })
+    }
+
+    /// Number of features.
+    pub fn dim(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// γ in force.
+    pub fn leverage_ridge(&self) -> f64 {
+        self.leverage_ridge
+    }
+
+    /// Turns a block of kernels (rows × m) into features, in place.
+    pub fn apply(&self, mut block: MatMut<'_, f64>) {
+        if self.weights.iter().any(|&w| w != 1.0) {
+            for (column, weight) in block.as_mut().col_iter_mut().zip(&self.weights) {
+                column.iter_mut().for_each(|v| *v *= weight);
+            }
+        }
+        self.factor.forward_in_place(block.transpose_mut());
+    }
+}
+
+pub(super) fn scale_both_sides(matrix: &mut Mat<f64>, weights: &[f64]) {
+    if weights.iter().all(|&w| w == 1.0) {
+        return;
+    }
+    for (j, column) in matrix.as_mut().col_iter_mut().enumerate() {
+        column.iter_mut().zip(weights).for_each(|(v, w)| *v *= w * weights[j]);
+    }
+}
