@@ -25,7 +25,6 @@ struct Entry {
 #[derive(Debug, Clone, PartialEq)]
 enum Content {
     Value(Value),
-    Report(Report),
     List(Vec<Report>),
 }
 
@@ -33,7 +32,6 @@ enum Content {
 enum Shown {
     AsIs,
     Text(String),
-    Hidden,
 }
 
 impl Report {
@@ -64,16 +62,6 @@ impl Report {
         self.put_as(key, amount, amount.map_or_else(|| text(&Value::Null), bytes))
     }
 
-    /// Adds a value that is in the JSON only.
-    pub fn put_hidden(&mut self, key: &str, value: impl Into<Value>) -> &mut Self {
-        self.insert(key, Content::Value(value.into()), Shown::Hidden)
-    }
-
-    /// Adds a report inside this one: a JSON object, a list with its name above for people.
-    pub fn put_report(&mut self, key: &str, report: Report) -> &mut Self {
-        self.insert(key, Content::Report(report), Shown::AsIs)
-    }
-
     /// Adds a list of reports: a JSON array of objects, a table with one row for each for people.
     pub fn put_list(&mut self, key: &str, reports: Vec<Report>) -> &mut Self {
         self.insert(key, Content::List(reports), Shown::AsIs)
@@ -99,7 +87,6 @@ impl Report {
         let pair = |entry: &Entry| {
             let value = match &entry.value {
                 Content::Value(value) => value.to_string(),
-                Content::Report(report) => report.to_json(),
                 Content::List(list) => {
                     format!("[{}]", list.iter().map(Report::to_json).collect::<Vec<_>>().join(","))
                 }
@@ -112,9 +99,9 @@ impl Report {
     /// Aligned lines of name and value, each ended by a line break.
     pub fn to_text(&self) -> String {
         let mut out = String::new();
-        let lines = self.visible().filter(|entry| matches!(entry.value, Content::Value(_)));
+        let lines = self.entries.iter().filter(|entry| matches!(entry.value, Content::Value(_)));
         let width = lines.map(|entry| name(&entry.key).width()).max().unwrap_or(0);
-        for entry in self.visible() {
+        for entry in self.entries.iter() {
             let name = name(&entry.key);
             let block = match &entry.value {
                 Content::Value(_) => {
@@ -123,7 +110,6 @@ impl Report {
                     out.push('\n');
                     continue;
                 }
-                Content::Report(report) => report.to_text(),
                 Content::List(list) => table(list).to_string(),
             };
             out.push_str(&format!("{name}\n"));
@@ -133,10 +119,6 @@ impl Report {
         }
         out
     }
-
-    fn visible(&self) -> impl Iterator<Item = &Entry> {
-        self.entries.iter().filter(|entry| entry.shown != Shown::Hidden)
-    }
 }
 
 impl Entry {
@@ -144,7 +126,6 @@ impl Entry {
         match (&self.shown, &self.value) {
             (Shown::Text(text), _) => clean(text),
             (_, Content::Value(value)) => text(value),
-            (_, Content::Report(report)) => report.to_json(),
             (_, Content::List(list)) => format!("{} entries", list.len()),
         }
     }
@@ -180,7 +161,7 @@ fn text(value: &Value) -> String {
 /// One row for each report; the columns are their keys in the order of first appearance.
 fn table(list: &[Report]) -> Table {
     let mut keys: Vec<(&str, bool)> = Vec::new();
-    for entry in list.iter().flat_map(Report::visible) {
+    for entry in list.iter().flat_map(|report| &report.entries) {
         match keys.iter_mut().find(|(key, _)| *key == entry.key) {
             Some((_, numeric)) => *numeric &= entry.numeric(),
             None => keys.push((&entry.key, entry.numeric())),
@@ -191,7 +172,7 @@ fn table(list: &[Report]) -> Table {
     let mut table = Table::new(&names.iter().map(|(name, align)| (name.as_str(), *align)).collect::<Vec<_>>());
     for report in list {
         let cell = |&(key, _): &(&str, bool)| {
-            report.visible().find(|entry| entry.key == key).map_or_else(String::new, Entry::cell)
+            report.entries.iter().find(|entry| entry.key == key).map_or_else(String::new, Entry::cell)
         };
         table.row(keys.iter().map(cell));
     }
@@ -203,20 +184,17 @@ mod tests {
     use super::*;
 
     fn sample() -> Report {
-        let mut inner = Report::new();
-        inner.put("rmse", 0.123456789).put("r2", f64::NAN);
         let mut report = Report::new();
         report.put("rows", 1_000_000u64).put("learner", "squeak").put_as("train_seconds", 2.5, "2.50 s");
-        report.put_hidden("curve", vec![1.0, 0.5]).put("sizes", vec![10, 2000]).put("converged", true);
-        report.put("offset", -12_345).put_report("metrics", inner);
+        report.put("sizes", vec![10, 2000]).put("converged", true).put("offset", -12_345).put("r2", f64::NAN);
         report
     }
 
     #[test]
     fn json_keeps_the_order_on_one_line() {
         let expected = concat!(
-            r#"{"rows":1000000,"learner":"squeak","train_seconds":2.5,"curve":[1.0,0.5],"sizes":[10,2000],"#,
-            r#""converged":true,"offset":-12345,"metrics":{"rmse":0.123456789,"r2":null}}"#
+            r#"{"rows":1000000,"learner":"squeak","train_seconds":2.5,"sizes":[10,2000],"#,
+            r#""converged":true,"offset":-12345,"r2":null}"#
         );
         assert_eq!(sample().to_json(), expected);
         assert_eq!(Report::new().to_json(), "{}");
@@ -231,9 +209,7 @@ train seconds  2.50 s
 sizes          10, 2,000
 converged      yes
 offset         -12,345
-metrics
-  rmse  0.12346
-  r2    –
+r2             –
 ";
         assert_eq!(sample().to_text(), expected);
         assert_eq!(Report::new().to_text(), "");

@@ -19,7 +19,7 @@ use crate::output::{Outcome, print, show, write_text};
 use crate::plot::{Chart, FitPoint, fit_band, learning_curve, side_by_side};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::table::{Align, Table, bytes, count, duration, significant};
+use crate::table::count;
 
 /// See it work: learn a built-in stream, compare, save a model, draw the result
 #[derive(Debug, Args)]
@@ -88,85 +88,57 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     write_text(&picture, &side_by_side(&charts, 1200, 480))?;
     progress.finish();
 
-    if common.json {
-        let mut report = Report::new();
-        report.put("rows", args.rows);
-        report.put("method", "two-pass");
-        report.put("budget", args.budget);
-        report.put("atoms", reloaded.regression().centres().len());
-        report.put("bandwidth", reloaded.regression().kernel().bandwidth().unwrap_or(f64::NAN));
-        report.put("ridge", reloaded.summary().ridge);
-        report.put("rmse", rmse);
-        report.put("rmse_linear", contestants[0].rmse);
-        report.put("rmse_exact", contestants[3].rmse);
-        report.put("captured", reloaded.summary().captured.unwrap_or(f64::NAN));
-        report.put("seconds_learn", contestants[2].seconds);
-        report.put_seconds("seconds_total", start.elapsed());
-        report.put_bytes("peak_bytes", peak_bytes());
+    let mut report = Report::new();
+    report.put("rows", args.rows);
+    report.put("method", "two-pass");
+    report.put("budget", args.budget);
+    report.put("atoms", reloaded.regression().centres().len());
+    report.put("bandwidth", reloaded.regression().kernel().bandwidth());
+    report.put("ridge", reloaded.summary().ridge);
+    report.put("captured", reloaded.summary().captured);
+    report.put("rmse", rmse);
+    report.put_list("models", models(&contestants, target_deviation(test.as_mut())?));
+    report.put_list("as_the_stream_ran", curve.iter().map(|&(rows, rmse)| snapshot(rows, rmse)).collect());
+    report.put("model", model_path.display().to_string());
+    report.put("picture", picture.display().to_string());
+    report.put_seconds("seconds_stream", streamed);
+    report.put("seconds_learn", contestants[2].seconds);
+    report.put_seconds("seconds_total", start.elapsed());
+    report.put_bytes("peak_bytes", peak_bytes());
+    if common.json || common.quiet {
         return show(&report, common);
     }
-    if common.quiet {
-        return Ok(());
-    }
-    let mut text = format!(
-        "\nFriedman's function with noise of standard deviation 1 (10 features), {} rows; error on {} new rows:\n\n",
-        count(args.rows),
+    print(&format!(
+        "\nFriedman's function of 10 features, noise of standard deviation 1; errors are those on {} new rows.\n\n{}\n\
+         Now yours:\n  nystream fit your.csv --target COLUMN --model your.nys\n  nystream predict your.nys new.csv --std\n",
         count(TEST_ROWS),
-    );
-    let mut table = Table::new(&[
-        ("model", Align::Left),
-        ("rows", Align::Right),
-        ("atoms", Align::Right),
-        ("rmse", Align::Right),
-        ("r2", Align::Right),
-        ("rows/s", Align::Right),
-    ]);
-    let spread = target_deviation(test.as_mut())?;
-    table.row(vec![
-        "predict the mean".into(),
-        count(args.rows),
-        "–".into(),
-        significant(spread, 4),
-        "0".into(),
-        "–".into(),
-    ]);
-    for c in &contestants {
-        table.row(vec![
-            c.name.to_owned(),
-            count(c.model.summary().rows),
-            count(c.model.regression().centres().len() as u64),
-            significant(c.rmse, 4),
-            significant(1.0 - (c.rmse / spread).powi(2), 4),
-            count((c.model.summary().rows as f64 / c.seconds) as u64),
-        ]);
+        report.to_text(),
+    ))
+}
+
+/// One line a model, from the worst that makes sense to the best that is possible.
+fn models(contestants: &[Contestant], spread: f64) -> Vec<Report> {
+    let line = |name: &str, rmse: f64| {
+        let mut line = Report::new();
+        line.put("model", name).put("rmse", rmse).put("r2", 1.0 - (rmse / spread).powi(2));
+        line
+    };
+    let mut lines = vec![line("predict the mean", spread)];
+    for c in contestants {
+        let rows = c.model.summary().rows;
+        let mut line = line(c.name, c.rmse);
+        line.put("rows", rows).put("atoms", c.model.regression().centres().len());
+        line.put("rows_per_second", (rows as f64 / c.seconds) as u64);
+        lines.push(line);
     }
-    table.row(vec![
-        "the noise itself".into(),
-        "–".into(),
-        "–".into(),
-        "1".into(),
-        significant(1.0 - spread.powi(-2), 4),
-        "–".into(),
-    ]);
-    text.push_str(&table.to_string());
-    text.push_str(&format!(
-        "\nAs the stream ran ({} for {} snapshots), the error fell to:\n  {}\n",
-        duration(streamed),
-        curve.len(),
-        curve
-            .iter()
-            .map(|(rows, rmse)| format!("{} rows: {}", count(*rows as u64), significant(*rmse, 4)))
-            .collect::<Vec<_>>()
-            .join("\n  "),
-    ));
-    text.push_str(&format!(
-        "\nModel:   {}\nPicture: {}\nTook {}, peak memory {}.\n\nNow yours:\n  nystream fit your.csv --target COLUMN --model your.nys\n  nystream predict your.nys new.csv --std\n",
-        model_path.display(),
-        picture.display(),
-        duration(start.elapsed()),
-        bytes(peak_bytes().unwrap_or(0)),
-    ));
-    print(&text)
+    lines.push(line("the noise itself", 1.0));
+    lines
+}
+
+fn snapshot(rows: f64, rmse: f64) -> Report {
+    let mut line = Report::new();
+    line.put("rows", rows as u64).put("rmse", rmse);
+    line
 }
 
 fn base(args: &DemoArgs) -> FitOptions {

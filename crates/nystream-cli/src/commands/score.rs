@@ -123,19 +123,18 @@ impl Tally {
 
     fn report(&self, rows: f64, with_std: bool, names: &[String], report: &mut Report) {
         match self {
-            Self::Numbers(errors) => {
-                for (errors, name) in errors.iter().zip(names) {
-                    let key = |word: &str| {
-                        if names.len() == 1 { word.to_owned() } else { format!("{word}:{name}") }
-                    };
-                    report.put(&key("rmse"), (errors.squared / rows).sqrt());
-                    report.put(&key("r2"), 1.0 - errors.squared / errors.spread);
-                    report.put(&key("mae"), errors.absolute / rows);
-                    if with_std {
-                        report.put(&key("coverage90"), errors.covered / rows);
-                    }
+            Self::Numbers(errors) => match &errors[..] {
+                [one] => one.report(rows, with_std, report),
+                many => {
+                    let lines = many.iter().zip(names).map(|(errors, name)| {
+                        let mut line = Report::new();
+                        line.put("target", name.clone());
+                        errors.report(rows, with_std, &mut line);
+                        line
+                    });
+                    report.put_list("targets", lines.collect());
                 }
-            }
+            },
             Self::Classes { right, log_loss } => {
                 report.put("accuracy", *right as f64 / rows);
                 report.put("mistake_rate", 1.0 - *right as f64 / rows);
@@ -146,6 +145,15 @@ impl Tally {
 }
 
 impl Errors {
+    fn report(&self, rows: f64, with_std: bool, report: &mut Report) {
+        report.put("rmse", (self.squared / rows).sqrt());
+        report.put("r2", 1.0 - self.squared / self.spread);
+        report.put("mae", self.absolute / rows);
+        if with_std {
+            report.put("coverage90", self.covered / rows);
+        }
+    }
+
     fn add(&mut self, value: f64, truth: f64, deviation: Option<f64>) {
         self.count += 1.0;
         let delta = truth - self.mean;

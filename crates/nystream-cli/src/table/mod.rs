@@ -38,29 +38,6 @@ impl Table {
         self
     }
 
-    /// The table in GitHub's Markdown.
-    pub fn to_markdown(&self) -> String {
-        let escape = |cell: &str| cell.replace('\\', "\\\\").replace('|', "\\|");
-        let mut escaped = self.clone();
-        let names = escaped.columns.iter_mut().map(|(name, _)| name);
-        for cell in names.chain(escaped.rows.iter_mut().flatten()) {
-            *cell = escape(cell);
-        }
-        let widths: Vec<usize> = escaped.widths().into_iter().map(|width| width.max(3)).collect();
-        let mut out = String::new();
-        let mut push = |cells: Vec<String>| out.push_str(&format!("| {} |\n", cells.join(" | ")));
-        push(escaped.padded(None, &widths));
-        let rule = |(width, (_, align)): (&usize, &(String, Align))| match align {
-            Align::Left => "-".repeat(*width),
-            Align::Right => format!("{}:", "-".repeat(width - 1)),
-        };
-        push(widths.iter().zip(&escaped.columns).map(rule).collect());
-        for row in &escaped.rows {
-            push(escaped.padded(Some(row), &widths));
-        }
-        out
-    }
-
     fn widths(&self) -> Vec<usize> {
         let width = |(column, (name, _)): (usize, &(String, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -124,25 +101,6 @@ größe 表  12.25
 short
 ";
         assert_eq!(sample().to_string(), expected);
-    }
-
-    #[test]
-    fn markdown_names_the_alignment() {
-        let expected = "\
-| method   |  RMSE |
-| -------- | ----: |
-| squeak   |   0.5 |
-| größe 表 | 12.25 |
-| short    |       |
-";
-        assert_eq!(sample().to_markdown(), expected);
-    }
-
-    #[test]
-    fn markdown_escapes_bars() {
-        let mut table = Table::new(&[("a|b", Align::Left)]);
-        table.row([r"c|d\"]);
-        assert_eq!(table.to_markdown(), "| a\\|b   |\n| ------ |\n| c\\|d\\\\ |\n");
     }
 
     #[test]
