@@ -7,8 +7,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use nystream::fit::{FitOptions, Silent, two_pass};
-use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
-use nystream::preprocess::Batch;
+use nystream::model::{TrainedModel, Wanted};
 use nystream::source::{OpenOptions, RecordBlock, open};
 
 /// Fits the training part with defaults and returns the model, its error on the test part, and the seconds.
@@ -19,15 +18,16 @@ pub fn ours(folder: &Path, set: &str, seed: u64) -> nystream::Result<(TrainedMod
     let model = two_pass(train.as_mut(), &FitOptions { seed, ..FitOptions::default() }, &mut Silent)?;
     let seconds = start.elapsed().as_secs_f64();
     let mut test = open(&path("test"), &OpenOptions::default())?;
-    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
-    let mut workspace = PredictWorkspace::default();
+    let mut block = RecordBlock::default();
+    let mut predictor = model.predictor(test.schema(), test.origin())?;
     let (mut squared, mut rows) = (0.0, 0.0);
     while test.read(&mut block, 4096)? {
-        let binding = model.bind(test.schema(), test.origin())?;
-        model.predict_records(&binding, &block, true, false, &mut batch, &mut workspace, &mut out)?;
-        squared += out.values.iter().zip(&batch.targets).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        rows += out.rows as f64;
+        predictor.predict(&block, Wanted { targets: true, deviations: false })?;
+        let (values, truth) = (&predictor.predictions().values, &predictor.batch().targets);
+        squared += values.iter().zip(truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        rows += values.len() as f64;
     }
+    drop(predictor);
     Ok((model, (squared / rows).sqrt(), seconds))
 }
 

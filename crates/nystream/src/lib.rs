@@ -17,3 +17,8 @@ pub mod solver;
 pub mod source;
 
 pub use error::{Error, Result};
+
+/// The program in the README, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;

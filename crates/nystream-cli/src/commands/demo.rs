@@ -8,8 +8,7 @@ use nystream::fit::{
     FitOptions, KernelFamily, Observer, SecondPass, Silent, TargetCodes, choose, exact, first_pass, two_pass,
 };
 use nystream::kernel::Kernel;
-use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
-use nystream::preprocess::Batch;
+use nystream::model::{TrainedModel, Wanted};
 use nystream::sketch::{DictionaryOptions, build};
 use nystream::source::{MemorySource, OpenOptions, RecordBlock, RecordSource, open};
 
@@ -171,14 +170,14 @@ impl Contestant {
 /// Root mean squared error on the test rows.
 fn error_on(model: &TrainedModel, test: &mut dyn RecordSource) -> nystream::Result<f64> {
     test.rewind()?;
-    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
-    let mut workspace = PredictWorkspace::default();
-    let binding = model.bind(test.schema(), test.origin())?;
+    let mut block = RecordBlock::default();
+    let mut predictor = model.predictor(test.schema(), test.origin())?;
     let (mut squared, mut rows) = (0.0, 0.0);
     while test.read(&mut block, 4096)? {
-        model.predict_records(&binding, &block, true, false, &mut batch, &mut workspace, &mut out)?;
-        squared += out.values.iter().zip(&batch.targets).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
-        rows += out.rows as f64;
+        predictor.predict(&block, Wanted { targets: true, deviations: false })?;
+        let (values, truth) = (&predictor.predictions().values, &predictor.batch().targets);
+        squared += values.iter().zip(truth).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+        rows += values.len() as f64;
     }
     Ok((squared / rows).sqrt())
 }
@@ -251,10 +250,10 @@ fn slice(model: &TrainedModel) -> nystream::Result<Chart> {
     let at = |i: usize| i as f64 / (POINTS - 1) as f64;
     let data = (0..POINTS).flat_map(|i| (0..features).map(move |j| if j == 0 { at(i) } else { 0.5 })).collect();
     let mut line = MemorySource::table(model.preprocessor().feature_names(), data)?;
-    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
+    let mut block = RecordBlock::default();
     line.read(&mut block, POINTS)?;
-    let binding = model.bind(line.schema(), line.origin())?;
-    model.predict_records(&binding, &block, false, true, &mut batch, &mut PredictWorkspace::default(), &mut out)?;
+    let mut predictor = model.predictor(line.schema(), line.origin())?;
+    let out = predictor.predict(&block, Wanted { targets: false, deviations: true })?;
     // Friedman's function with x₂ = … = x₅ = 1/2: 10 sin(πx₁/2) + 0 + 5 + 2.5.
     let truth = |x: f64| 10.0 * (std::f64::consts::FRAC_PI_2 * x).sin() + 7.5;
     let fitted: Vec<FitPoint> = (0..POINTS)

@@ -8,7 +8,7 @@ use std::time::Instant;
 use clap::Args;
 use nystream::Error;
 use nystream::fit::Observer;
-use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
+use nystream::model::{Predictions, TrainedModel, Wanted};
 use nystream::persist::write_atomically_with;
 use nystream::preprocess::{Batch, Missing};
 use nystream::source::RecordBlock;
@@ -92,19 +92,18 @@ impl Predictor<'_> {
         let mut source = self.args.read.open(&self.args.data)?;
         self.progress.stage("predicting");
         let numbered = model.preprocessor().missing() == Missing::Drop;
-        let (mut block, mut batch, mut values) = (RecordBlock::default(), Batch::default(), Predictions::default());
-        let (mut workspace, mut text) = (PredictWorkspace::default(), String::new());
-        let mut binding = None;
+        let (mut block, mut text) = (RecordBlock::default(), String::new());
+        let mut predictor = None;
         let mut rows = 0;
         self.header(numbered, &mut text);
         while source.read(&mut block, BLOCK)? {
-            let binding = match &mut binding {
-                Some(binding) => binding,
-                None => binding.insert(model.bind(source.schema(), source.origin())?),
+            let predictor = match &mut predictor {
+                Some(predictor) => predictor,
+                None => predictor.insert(model.predictor(source.schema(), source.origin())?),
             };
-            let with_std = self.args.std;
-            model.predict_records(binding, &block, false, with_std, &mut batch, &mut workspace, &mut values)?;
-            self.lines(numbered, &batch, &values, &mut text);
+            predictor.predict(&block, Wanted { targets: false, deviations: self.args.std })?;
+            let values = predictor.predictions();
+            self.lines(numbered, predictor.batch(), values, &mut text);
             out.write_all(text.as_bytes()).map_err(&failed)?;
             text.clear();
             rows += values.rows as u64;

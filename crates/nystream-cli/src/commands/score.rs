@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use clap::Args;
 use nystream::Error;
-use nystream::model::{PredictWorkspace, Predictions, TrainedModel};
-use nystream::preprocess::{Batch, Task};
+use nystream::model::{Predictions, TrainedModel, Wanted};
+use nystream::preprocess::Task;
 use nystream::source::RecordBlock;
 
 use crate::args::{Common, ReadArgs};
@@ -44,16 +44,15 @@ pub fn run(args: &ScoreArgs, common: &Common) -> Outcome {
         Task::Classification { .. } => Tally::Classes { right: 0, log_loss: 0.0 },
     };
     let with_std = model.regression().uncertainty().is_some() && model.calibration().is_none();
-    let (mut block, mut batch, mut out) = (RecordBlock::default(), Batch::default(), Predictions::default());
-    let mut workspace = PredictWorkspace::default();
-    let mut binding = None;
+    let mut block = RecordBlock::default();
+    let mut predictor = None;
     let mut rows = 0u64;
     while source.read(&mut block, BLOCK)? {
-        let binding = match &mut binding {
-            Some(binding) => binding,
-            None => binding.insert(model.bind(source.schema(), source.origin())?),
+        let predictor = match &mut predictor {
+            Some(predictor) => predictor,
+            None => predictor.insert(model.predictor(source.schema(), source.origin())?),
         };
-        if !binding.has_targets() {
+        if !predictor.has_targets() {
             return Err(Error::Input {
                 origin: source.origin().to_owned(),
                 row: 0,
@@ -63,9 +62,9 @@ pub fn run(args: &ScoreArgs, common: &Common) -> Outcome {
             }
             .into());
         }
-        model.predict_records(binding, &block, true, with_std, &mut batch, &mut workspace, &mut out)?;
-        tally.add(&out, &batch.targets);
-        rows += out.rows as u64;
+        predictor.predict(&block, Wanted { targets: true, deviations: with_std })?;
+        tally.add(predictor.predictions(), &predictor.batch().targets);
+        rows += predictor.predictions().rows as u64;
         progress.rows(block.len() as u64, source.progress());
     }
     progress.finish();

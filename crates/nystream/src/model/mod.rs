@@ -9,5 +9,5 @@ mod uncertainty;
 pub use calibration::Calibration;
 pub(crate) use calibration::class_scores;
 pub use kernel_model::{KernelModel, PredictWorkspace};
-pub use trained::{Predictions, Summary, TrainedModel};
+pub use trained::{Predictions, Predictor, Summary, TrainedModel, Wanted};
 pub use uncertainty::{ExactPosterior, NystromPosterior, Uncertainty};

@@ -117,24 +117,15 @@ impl TrainedModel {
         self
     }
 
-    /// Checks that a source has the features of the training data and finds out where.
-    pub fn bind(&self, schema: &Schema, origin: &str) -> Result<Binding> {
-        self.preprocessor.bind(schema, origin)
-    }
-
-    /// Predicts a block of records; rows and targets read are left in `batch`.
-    pub fn predict_records(
-        &self,
-        binding: &Binding,
-        block: &RecordBlock,
-        need_targets: bool,
-        with_std: bool,
-        batch: &mut Batch,
-        workspace: &mut PredictWorkspace,
-        out: &mut Predictions,
-    ) -> Result<()> {
-        self.preprocessor.transform(binding, block, batch, need_targets)?;
-        self.predict_rows(batch.rows.rows(), with_std, workspace, out)
+    /// Checks that a source has the features of the training data, and gets ready to predict its records.
+    pub fn predictor(&self, schema: &Schema, origin: &str) -> Result<Predictor<'_>> {
+        Ok(Predictor {
+            model: self,
+            binding: self.preprocessor.bind(schema, origin)?,
+            batch: Batch::default(),
+            workspace: PredictWorkspace::default(),
+            out: Predictions::default(),
+        })
     }
 
     /// Predicts rows that are already preprocessed.
@@ -170,5 +161,48 @@ impl TrainedModel {
             out.values.push(best as f64);
         }
         Ok(())
+    }
+}
+
+/// Predicts the records of one source, block by block, in reused memory.
+#[derive(Debug)]
+pub struct Predictor<'a> {
+    model: &'a TrainedModel,
+    binding: Binding,
+    batch: Batch,
+    workspace: PredictWorkspace,
+    out: Predictions,
+}
+
+/// What to find out about records besides their predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Wanted {
+    /// The true targets, left in [`Predictor::batch`].
+    pub targets: bool,
+    /// Standard deviations.
+    pub deviations: bool,
+}
+
+impl Predictor<'_> {
+    /// Whether the source has the targets.
+    pub fn has_targets(&self) -> bool {
+        self.binding.has_targets()
+    }
+
+    /// Predicts a block of records.
+    pub fn predict(&mut self, block: &RecordBlock, wanted: Wanted) -> Result<&Predictions> {
+        self.model.preprocessor.transform(&self.binding, block, &mut self.batch, wanted.targets)?;
+        self.model.predict_rows(self.batch.rows.rows(), wanted.deviations, &mut self.workspace, &mut self.out)?;
+        Ok(&self.out)
+    }
+
+    /// The rows of the last block, and their targets if they were wanted.
+    pub fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// The predictions of the last block.
+    pub fn predictions(&self) -> &Predictions {
+        &self.out
     }
 }
