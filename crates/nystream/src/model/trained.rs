@@ -1,6 +1,6 @@
 //! A trained model: everything needed to predict from raw records.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calibration::{Calibration, class_scores};
 use super::kernel_model::{KernelModel, PredictWorkspace};
@@ -35,9 +35,17 @@ pub struct Summary {
     /// Share of kernel energy that the atoms span.
     pub captured: Option<f64>,
     /// Root of the generalised cross-validation score of each output: an estimate of the error on new rows.
+    /// Not a number where there is none, as with a single row.
+    #[serde(deserialize_with = "numbers_or_null")]
     pub estimated_rmse: Vec<f64>,
     /// Of all random choices.
     pub seed: u64,
+}
+
+/// JSON has no word for what is not finite: it is written as null.
+fn numbers_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<f64>, D::Error> {
+    let numbers = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
 }
 
 /// A model with its preprocessing, ready to predict from records.
