@@ -139,7 +139,8 @@ impl KernelArgs {
                 self.degree.unwrap_or(3),
                 self.kernel_scale.unwrap_or(1.0),
                 self.offset.unwrap_or(1.0),
-            )?,
+            )
+            .map_err(as_options)?,
             other => {
                 return Err(Error::InvalidParam {
                     name: "kernel",
@@ -148,6 +149,16 @@ impl KernelArgs {
                 });
             }
         }))
+    }
+}
+
+/// The library's `scale` of a polynomial is our `--kernel-scale`; `--scale` is another matter.
+fn as_options(error: Error) -> Error {
+    match error {
+        Error::InvalidParam { name: "scale", found, expected } => {
+            Error::InvalidParam { name: "kernel-scale", found, expected }
+        }
+        other => other,
     }
 }
 

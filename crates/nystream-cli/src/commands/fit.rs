@@ -36,10 +36,11 @@ pub struct FitArgs {
     /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: rpcholesky)
     #[arg(long, value_name = "METHOD")]
     dictionary: Option<DictionaryMethod>,
-    /// Leverage ridge γ, for dictionaries drawn by leverage scores and as γ of the approximation
+    /// Leverage ridge γ of the approximation and its scores (default: 1 for two-pass-scores and batch-exact);
+    /// rpcholesky has none
     #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
-    /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: 10,000 or 10 a atom)
+    /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: 10 an atom, at least 10,000)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     sample: Option<usize>,
     /// auto (generalised cross-validation) or a number above 0

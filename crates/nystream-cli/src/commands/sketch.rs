@@ -32,7 +32,7 @@ pub struct SketchArgs {
     /// Most atoms (draws, for methods that draw with replacement)
     #[arg(long, value_name = "ATOMS", default_value_t = 200, allow_negative_numbers = true)]
     budget: usize,
-    /// Leverage ridge γ (default: 1 for methods that draw by leverage scores)
+    /// Leverage ridge γ (default: 1 for methods that draw by leverage scores, --check and --plot)
     #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
     /// Columns drawn in the first pass of two-pass-scores (default: the budget)
@@ -64,8 +64,8 @@ pub struct SketchArgs {
     read: ReadArgs,
 }
 
-/// γ where none is given and one is needed.
-const DEFAULT_LEVERAGE_RIDGE: f64 = 1.0;
+/// γ of the scores that are drawn or checked where none is given and the method itself needs none.
+const SHOWN_LEVERAGE_RIDGE: f64 = 1.0;
 
 pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
     let start = Instant::now();
@@ -82,9 +82,8 @@ pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
         }
         .into());
     }
-    let draws = matches!(args.method, DictionaryMethod::BatchExact | DictionaryMethod::TwoPassScores);
-    let needs_ridge = draws || args.check || args.plot.is_some();
-    let leverage_ridge = args.leverage_ridge.or(needs_ridge.then_some(DEFAULT_LEVERAGE_RIDGE));
+    let shown = (args.check || args.plot.is_some()).then_some(SHOWN_LEVERAGE_RIDGE);
+    let leverage_ridge = args.leverage_ridge.or(args.method.default_leverage_ridge()).or(shown);
 
     for path in args.out.iter().chain(&args.plot) {
         check_writable(path)?;

@@ -82,7 +82,8 @@ pub struct FitOptions {
     pub budget: usize,
     /// How atoms are chosen from the sample of the first pass.
     pub dictionary: DictionaryMethod,
-    /// γ of the methods that sample by leverage scores.
+    /// γ of the approximation and of methods that sample by leverage scores; none means 1 for those and plain Nyström
+    /// for the others. `rpcholesky` takes none.
     #[doc(alias = "γ")]
     pub leverage_ridge: Option<f64>,
     /// Of all random choices.
