@@ -139,7 +139,7 @@ impl Predictor<'_> {
 
     fn lines(&self, numbered: bool, batch: &Batch, values: &Predictions, text: &mut String) {
         let labels = self.model.labels();
-        let width = if values.rows == 0 { 0 } else { values.values.len() / values.rows };
+        let width = values.values.len().checked_div(values.rows).unwrap_or(0);
         let classes = labels.len();
         for i in 0..values.rows {
             if numbered {

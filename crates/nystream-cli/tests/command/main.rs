@@ -1,6 +1,7 @@
 //! The `nystream` command from outside: bad input, round trips, options, accuracy.
 
 mod accuracy;
+mod arrow;
 mod bad_data;
 mod bad_models;
 mod bad_options;
