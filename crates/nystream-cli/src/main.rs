@@ -10,6 +10,7 @@ mod progress;
 mod report;
 mod table;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
@@ -41,18 +42,18 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) if wants_help(&error) => error.exit(),
         Err(error) => {
-            eprintln!("nystream: {}", usage_line(&error.to_string()));
+            complain(&usage_line(&error.to_string()));
             return ExitCode::from(2);
         }
     };
     match panics::caught(|| run(&cli)) {
         Ok(Ok(()) | Err(output::Failure::ReaderGone)) => ExitCode::SUCCESS,
         Ok(Err(output::Failure::Library(error))) => {
-            eprintln!("nystream: {error}");
+            complain(&error.to_string());
             ExitCode::from(2)
         }
         Err(message) => {
-            eprintln!("nystream: internal error (please report): {message}");
+            complain(&format!("internal error (please report): {message}"));
             ExitCode::from(101)
         }
     }
@@ -73,6 +74,21 @@ fn run(cli: &Cli) -> output::Outcome {
         Command::Inspect(args) => commands::inspect::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
     }
+}
+
+/// Prints an error on one line of standard error.
+fn complain(message: &str) {
+    // If even that is closed, the exit code has to do.
+    let _ = writeln!(std::io::stderr(), "nystream: {}", visible(message));
+}
+
+/// Names of files and columns may hold line breaks or escape sequences: those are written out.
+fn visible(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for c in message.chars() {
+        if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
 }
 
 /// Help and version are asked for, or shown in full because nothing was asked for.

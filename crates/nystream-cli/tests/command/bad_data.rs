@@ -112,6 +112,20 @@ fn two_columns_of_one_name() {
 }
 
 #[test]
+fn names_that_would_break_the_line() {
+    let content = "a,\"b\nc\u{1b}[31m\",y\n1,2,3\n4,blue,5\n";
+    fit_refuses("data.csv", content, "", &["data.csv", "row 2", "column 'b\\nc\\u{1b}[31m'", "\"blue\""]);
+}
+
+#[test]
+fn numbers_too_large_to_scale() {
+    let content = "a,b,y\n1e300,2,3\n-1e300,5,6\n2,3,4\n";
+    fit_refuses("data.csv", content, "", &["data.csv", "column 'a'", "numbers from -1e300 to 1e300"]);
+    let content = "a,b,y\n1,2,1e300\n4,5,-1e300\n2,3,4\n";
+    fit_refuses("data.csv", content, "", &["data.csv", "column 'y'", "numbers from -1e300 to 1e300"]);
+}
+
+#[test]
 fn indices_out_of_order() {
     fit_refuses("data.libsvm", "1 1:2\n-1 3:1 2:4\n", "", &["data.libsvm", "row 2", "index 2 after 3", "increasing"]);
     fit_refuses("data.libsvm", "1 1:2\n-1 3:1 3:4\n", "", &["data.libsvm", "row 2", "index 3", "increasing"]);
