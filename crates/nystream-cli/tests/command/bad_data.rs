@@ -104,6 +104,7 @@ fn target_that_is_not_there() {
 #[test]
 fn no_features_left() {
     fit_refuses("data.csv", "y\n1\n2\n3\n", "", &["data.csv", "feature"]);
+    fit_refuses("data.libsvm", "1.5\n2.5\n3.75\n", "", &["data.libsvm", "without a single feature", "at least one"]);
 }
 
 #[test]

@@ -117,19 +117,6 @@ fn sparse_rows_without_entries() {
 }
 
 #[test]
-fn sparse_data_without_any_entry() {
-    let folder = Folder::new();
-    folder.put("data.libsvm", "1.5\n2.5\n3.75\n");
-    let run = folder.run("fit data.libsvm --model m.nys");
-    // There is nothing to learn from, so either answer will do, if it is a clear one.
-    if run.code == Some(0) {
-        folder.works("predict m.nys data.libsvm");
-    } else {
-        crate::support::assert_refused("fit data.libsvm", &run, &["data.libsvm", "feature"]);
-    }
-}
-
-#[test]
 fn a_million_sparse_columns_take_little_memory() {
     const COLUMNS: usize = 1_000_000;
     let folder = Folder::new();
