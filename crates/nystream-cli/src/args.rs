@@ -64,10 +64,10 @@ impl ReadArgs {
 #[command(next_help_heading = "Columns")]
 pub struct TableArgs {
     /// Target column, by name or number from 1 (default: `target`, else the last); repeat for several
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub target: Vec<ColumnRef>,
     /// Column to leave out; repeat for several
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub ignore: Vec<ColumnRef>,
     /// Text in feature columns: refuse, one-hot (levels learnt on the first pass), or COLUMN=LEVEL,LEVEL;...
     #[arg(long, value_name = "HOW", default_value = "refuse")]
@@ -104,16 +104,16 @@ pub struct KernelArgs {
     #[arg(long, value_name = "NAME", default_value = "gaussian")]
     pub kernel: String,
     /// auto (median heuristic, refined on held-out rows), median, alignment, or a number
-    #[arg(long, value_name = "SIGMA", default_value = "auto")]
+    #[arg(long, value_name = "SIGMA", default_value = "auto", allow_negative_numbers = true)]
     pub bandwidth: Bandwidth,
     /// Degree of the polynomial kernel (default: 3)
     #[arg(long, value_name = "N")]
     pub degree: Option<u32>,
     /// Factor of the inner product in the polynomial kernel (default: 1)
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub kernel_scale: Option<f64>,
     /// Constant added in the polynomial kernel (default: 1)
-    #[arg(long, value_name = "X")]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
     pub offset: Option<f64>,
 }
 
@@ -139,7 +139,8 @@ impl KernelArgs {
                 self.degree.unwrap_or(3),
                 self.kernel_scale.unwrap_or(1.0),
                 self.offset.unwrap_or(1.0),
-            )?,
+            )
+            .map_err(as_options)?,
             other => {
                 return Err(Error::InvalidParam {
                     name: "kernel",
@@ -148,6 +149,16 @@ impl KernelArgs {
                 });
             }
         }))
+    }
+}
+
+/// The library's `scale` of a polynomial is our `--kernel-scale`; `--scale` is another matter.
+fn as_options(error: Error) -> Error {
+    match error {
+        Error::InvalidParam { name: "scale", found, expected } => {
+            Error::InvalidParam { name: "kernel-scale", found, expected }
+        }
+        other => other,
     }
 }
 

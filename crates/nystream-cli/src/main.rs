@@ -4,13 +4,16 @@ mod args;
 mod commands;
 mod memory;
 mod output;
+mod panics;
 mod plot;
 mod progress;
 mod report;
 mod table;
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 /// Kernel machines for streams: one pass over the data, memory fixed in advance, an answer at any time.
@@ -35,13 +38,34 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if wants_help(&error) => error.exit(),
+        Err(error) => {
+            complain(&usage_line(&error.to_string()));
+            return ExitCode::from(2);
+        }
+    };
+    match panics::caught(|| run(&cli)) {
+        Ok(Ok(()) | Err(output::Failure::ReaderGone)) => ExitCode::SUCCESS,
+        Ok(Err(output::Failure::Library(error))) => {
+            complain(&error.to_string());
+            ExitCode::from(2)
+        }
+        Err(message) => {
+            complain(&format!("internal error (please report): {message}"));
+            ExitCode::from(101)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> output::Outcome {
     let common = &cli.common;
     if let Some(threads) = common.threads {
         // Only a second call could fail, and there is none.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
     }
-    let result = match &cli.command {
+    match &cli.command {
         Command::Demo(args) => commands::demo::run(args, common),
         Command::Fit(args) => commands::fit::run(args, common),
         Command::Predict(args) => commands::predict::run(args, common),
@@ -49,15 +73,45 @@ fn main() -> ExitCode {
         Command::Sketch(args) => commands::sketch::run(args, common),
         Command::Inspect(args) => commands::inspect::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
-    };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(output::Failure::ReaderGone) => ExitCode::SUCCESS,
-        Err(output::Failure::Library(error)) => {
-            eprintln!("nystream: {error}");
-            ExitCode::from(2)
-        }
     }
+}
+
+/// Prints an error on one line of standard error.
+fn complain(message: &str) {
+    // If even that is closed, the exit code has to do.
+    let _ = writeln!(std::io::stderr(), "nystream: {}", visible(message));
+}
+
+/// Names of files and columns may hold line breaks or escape sequences: those are written out.
+fn visible(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    for c in message.chars() {
+        if c.is_control() { text.extend(c.escape_default()) } else { text.push(c) }
+    }
+    text
+}
+
+/// Help and version are asked for, or shown in full because nothing was asked for.
+fn wants_help(error: &clap::Error) -> bool {
+    !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+}
+
+/// The parser's complaint on one line, like every other error of ours.
+fn usage_line(complaint: &str) -> String {
+    let lines = complaint.lines().map(str::trim).filter(|line| !line.is_empty());
+    let said = lines.take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"));
+    let mut text = String::new();
+    for line in said {
+        text += if text.is_empty() {
+            ""
+        } else if line.starts_with("tip:") {
+            "; "
+        } else {
+            " "
+        };
+        text += line.trim_start_matches("error: ");
+    }
+    text + "; --help tells more"
 }
 
 #[cfg(test)]
@@ -72,5 +126,17 @@ mod tests {
             let help = sub.render_long_help().to_string();
             assert!(help.contains("nystream ") && help.contains("Example"), "{}", sub.get_name());
         }
+    }
+
+    #[test]
+    fn complaints_of_the_parser_take_one_line() {
+        let line = |arguments: &[&str]| {
+            let error = super::Cli::command().try_get_matches_from(arguments).unwrap_err();
+            super::usage_line(&error.to_string())
+        };
+        let missing = line(&["nystream", "fit", "x.csv"]);
+        assert_eq!(missing, "the following required arguments were not provided: --model <FILE>; --help tells more");
+        let unknown = line(&["nystream", "fit", "x.csv", "--modle", "m"]);
+        assert!(unknown.contains("'--modle' found; tip: ") && !unknown.contains('\n'), "{unknown}");
     }
 }

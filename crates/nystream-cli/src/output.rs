@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use nystream::Error;
-use nystream::persist::write_atomically;
+use nystream::persist::{AtomicFile, write_atomically};
 
 use crate::args::Common;
 use crate::report::Report;
@@ -49,6 +49,15 @@ pub fn show(report: &Report, common: &Common) -> Outcome {
     }
     let mut out = BufWriter::new(io::stdout().lock());
     report.write(&mut out, common.json).and_then(|()| out.flush()).map_err(stdout_failure)
+}
+
+/// Finds out before the work, not after it, whether a file can be written. Nothing is left behind.
+pub fn check_writable(path: &Path) -> Result<(), Error> {
+    match std::fs::metadata(path) {
+        // To open and close a pipe would end it for its reader; devices tell when they are written to.
+        Ok(about) if !about.is_file() && !about.is_dir() => Ok(()),
+        _ => AtomicFile::create(path).map(drop),
+    }
 }
 
 /// Writes a text file in one step.

@@ -219,7 +219,7 @@ fn learn(
     progress.stage("learning the stream");
     let at = Instant::now();
     source.rewind()?;
-    let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary, false)?;
+    let mut pass = SecondPass::new(&first.preprocessor, &codes, kernel, &dictionary, true)?;
     let mut curve = Vec::new();
     let mut milestones =
         (3..).flat_map(|power| [1.0, 2.0, 5.0].map(|lead| (lead * 10f64.powi(power)) as u64)).peekable();

@@ -11,7 +11,7 @@ use nystream::solver::{Ridge, SolverOptions};
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
-use crate::output::{Outcome, show};
+use crate::output::{Outcome, check_writable, show};
 use crate::progress::Progress;
 use crate::report::Report;
 
@@ -31,21 +31,22 @@ pub struct FitArgs {
     #[arg(long, value_enum, default_value_t = Method::TwoPass)]
     method: Method,
     /// Most atoms of the two-pass method (default: 1000)
-    #[arg(long, value_name = "ATOMS")]
+    #[arg(long, value_name = "ATOMS", allow_negative_numbers = true)]
     budget: Option<usize>,
     /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: uniform or rpcholesky,
     /// whichever does better on held-out rows of the sample)
     #[arg(long, value_name = "METHOD")]
     dictionary: Option<DictionaryMethod>,
-    /// Leverage ridge γ, for dictionaries drawn by leverage scores and as γ of the approximation
-    #[arg(long, value_name = "GAMMA")]
+    /// Leverage ridge γ of the approximation and its scores (default: 1 for two-pass-scores and batch-exact);
+    /// rpcholesky has none
+    #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
     /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: ten times the
     /// budget, at least 12,500)
-    #[arg(long, value_name = "ROWS")]
+    #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     sample: Option<usize>,
     /// auto (generalised cross-validation) or a number above 0
-    #[arg(long, value_name = "MU", default_value = "auto")]
+    #[arg(long, value_name = "MU", default_value = "auto", allow_negative_numbers = true)]
     ridge: Ridge,
     /// Fit no constant beside the kernel expansion
     #[arg(long)]
@@ -75,10 +76,10 @@ enum Method {
 
 impl FitArgs {
     fn options(&self) -> nystream::Result<FitOptions> {
-        let refuse = |name, method: &str| nystream::Error::InvalidParam {
+        let refuse = |name, method: &str, expected| nystream::Error::InvalidParam {
             name,
-            found: format!("an option of another method with --method {method}"),
-            expected: "an option of this method",
+            found: format!("this option with --method {method}"),
+            expected,
         };
         let mut options = fit_options(&self.table, &self.kernel, self.seed)?;
         match self.method {
@@ -90,14 +91,14 @@ impl FitArgs {
                     ("sample", self.sample.is_some()),
                 ] {
                     if given {
-                        return Err(refuse(name, "exact"));
+                        return Err(refuse(name, "exact", "--method two-pass"));
                     }
                 }
                 options.allowed_bytes = self.max_memory.unwrap_or(options.allowed_bytes);
             }
             Method::TwoPass => {
                 if self.max_memory.is_some() {
-                    return Err(refuse("max-memory", "two-pass"));
+                    return Err(refuse("max-memory", "two-pass", "--method exact"));
                 }
                 options.budget = self.budget.unwrap_or(options.budget);
                 options.dictionary = self.dictionary;
@@ -114,6 +115,7 @@ impl FitArgs {
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let options = args.options()?;
+    check_writable(&args.model)?;
     let mut source = args.read.open(&args.data)?;
     let mut progress = Progress::new(!common.quiet && !common.json);
     let fitted = match args.method {

@@ -138,7 +138,7 @@ impl Predictor<'_> {
 
     fn lines(&self, numbered: bool, batch: &Batch, values: &Predictions, text: &mut String) {
         let labels = self.model.labels();
-        let width = if values.rows == 0 { 0 } else { values.values.len() / values.rows };
+        let width = values.values.len().checked_div(values.rows).unwrap_or(0);
         let classes = labels.len();
         for i in 0..values.rows {
             if numbered {
@@ -148,19 +148,27 @@ impl Predictor<'_> {
                 text.push_str(&csv_cell(&labels[values.values[i] as usize]));
                 if self.args.probabilities {
                     for p in &values.probabilities[i * classes..(i + 1) * classes] {
-                        let _ = write!(text, ",{p}");
+                        text.push(',');
+                        push_number(text, *p);
                     }
                 }
             } else {
                 let row = i * width..(i + 1) * width;
                 let deviations = values.deviations.get(row.clone()).unwrap_or_default();
                 for (t, number) in values.values[row].iter().chain(deviations).enumerate() {
-                    let _ = write!(text, "{}{number}", if t == 0 { "" } else { "," });
+                    text.push_str(if t == 0 { "" } else { "," });
+                    push_number(text, *number);
                 }
             }
             text.push('\n');
         }
     }
+}
+
+/// All the digits that tell a number from its neighbours, but never hundreds of zeros.
+fn push_number(text: &mut String, number: f64) {
+    let plain = number == 0.0 || (1e-5..1e16).contains(&number.abs());
+    let _ = if plain { write!(text, "{number}") } else { write!(text, "{number:e}") };
 }
 
 /// A CSV cell, quoted if it must be.
@@ -170,7 +178,17 @@ fn csv_cell(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::csv_cell;
+    use super::{csv_cell, push_number};
+
+    #[test]
+    fn numbers_are_short_and_come_back() {
+        for (number, expected) in [(0.0, "0"), (-2.5, "-2.5"), (1e-300, "1e-300"), (-1.25e20, "-1.25e20"), (0.1, "0.1")]
+        {
+            let mut text = String::new();
+            push_number(&mut text, number);
+            assert_eq!((text.as_str(), text.parse()), (expected, Ok(number)));
+        }
+    }
 
     #[test]
     fn cells_with_commas_or_quotes_are_quoted() {

@@ -10,7 +10,7 @@ use nystream::sketch::{DictionaryMethod, DictionaryOptions, build, check_guarant
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options};
 use crate::memory::peak_bytes;
-use crate::output::{Outcome, show, write_text};
+use crate::output::{Outcome, check_writable, show, write_text};
 use crate::plot::leverage_profile;
 use crate::progress::Progress;
 use crate::report::Report;
@@ -30,22 +30,22 @@ pub struct SketchArgs {
     #[arg(long, value_name = "METHOD", default_value = "rpcholesky")]
     method: DictionaryMethod,
     /// Most atoms (draws, for methods that draw with replacement)
-    #[arg(long, value_name = "ATOMS", default_value_t = 200)]
+    #[arg(long, value_name = "ATOMS", default_value_t = 200, allow_negative_numbers = true)]
     budget: usize,
-    /// Leverage ridge γ (default: 1 for methods that draw by leverage scores)
-    #[arg(long, value_name = "GAMMA")]
+    /// Leverage ridge γ (default: 1 for methods that draw by leverage scores, --check and --plot)
+    #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
     /// Columns drawn in the first pass of two-pass-scores (default: the budget)
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", allow_negative_numbers = true)]
     first_pass: Option<usize>,
     /// Rows kept in memory to choose from
-    #[arg(long, value_name = "ROWS", default_value_t = 10_000)]
+    #[arg(long, value_name = "ROWS", default_value_t = 10_000, allow_negative_numbers = true)]
     sample: usize,
     /// Verify the guarantee against the exact kernel matrix
     #[arg(long)]
     check: bool,
     /// ε of the guarantee, from 0 to below 1 (default: 0.5)
-    #[arg(long, value_name = "EPSILON", requires = "check")]
+    #[arg(long, value_name = "EPSILON", requires = "check", allow_negative_numbers = true)]
     accuracy: Option<f64>,
     /// Where to write the atoms as CSV: row number (from 1) and weight
     #[arg(long, value_name = "FILE")]
@@ -64,8 +64,8 @@ pub struct SketchArgs {
     read: ReadArgs,
 }
 
-/// γ where none is given and one is needed.
-const DEFAULT_LEVERAGE_RIDGE: f64 = 1.0;
+/// γ of the scores that are drawn or checked where none is given and the method itself needs none.
+const SHOWN_LEVERAGE_RIDGE: f64 = 1.0;
 
 pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
     let start = Instant::now();
@@ -82,10 +82,12 @@ pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
         }
         .into());
     }
-    let draws = matches!(args.method, DictionaryMethod::BatchExact | DictionaryMethod::TwoPassScores);
-    let needs_ridge = draws || args.check || args.plot.is_some();
-    let leverage_ridge = args.leverage_ridge.or(needs_ridge.then_some(DEFAULT_LEVERAGE_RIDGE));
+    let shown = (args.check || args.plot.is_some()).then_some(SHOWN_LEVERAGE_RIDGE);
+    let leverage_ridge = args.leverage_ridge.or(args.method.default_leverage_ridge()).or(shown);
 
+    for path in args.out.iter().chain(&args.plot) {
+        check_writable(path)?;
+    }
     let mut source = args.read.open(&args.data)?;
     let mut progress = Progress::new(!common.quiet && !common.json);
     let first = first_pass(source.as_mut(), &options, &mut progress)?;

@@ -49,7 +49,8 @@ pub fn choose(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Resu
     let mut search = Search { trial, options, tried: Vec::new() };
     let (kernel, bandwidth_by) = search.bandwidth(sample, codes)?;
     let (dictionary, verdict) = search.dictionary(&kernel)?;
-    let tried = search.tried.iter().filter(|t| t.size != COARSE).map(|t| (t.bandwidth, t.verdict.error)).collect();
+    let fine = search.fine();
+    let tried = search.tried.iter().filter(|t| t.size == fine).map(|t| (t.bandwidth, t.verdict.error)).collect();
     let ridge_per_row = verdict.map(|verdict| verdict.ridge / verdict.rows as f64);
     Ok(Choice { kernel, bandwidth_by, dictionary, tried, ridge_per_row })
 }
@@ -105,11 +106,6 @@ impl Search<'_> {
         Size { atoms: FINE.atoms.min(self.options.budget), ..FINE }
     }
 
-    /// Trials compare bandwidths with uniform atoms unless a method was asked for: they are the quickest to draw.
-    fn method(&self) -> DictionaryMethod {
-        self.options.dictionary.unwrap_or(DictionaryMethod::Uniform)
-    }
-
     fn climb(&mut self, median: f64) -> Result<f64> {
         let coarse = Size { atoms: COARSE.atoms.min(self.options.budget), ..COARSE };
         let mut best = median;
@@ -142,26 +138,29 @@ impl Search<'_> {
             return Ok(known.verdict.error);
         }
         let kernel = self.options.kernel.with_bandwidth(bandwidth)?;
-        let verdict = self.trial.run(&kernel, self.method(), size)?;
+        let verdict = self.trial.run(&kernel, DictionaryMethod::Uniform, size)?;
         self.tried.push(Tried { bandwidth, size, verdict });
         Ok(verdict.error)
     }
 
+    /// The method asked for, or the better of two; and how uniform atoms (the quickest to draw) or better ones did.
     fn dictionary(&mut self, kernel: &Kernel) -> Result<(DictionaryMethod, Option<Verdict>)> {
+        let asked = self.options.dictionary;
         if self.trial.judged() < FEWEST_JUDGED {
-            return Ok((self.options.dictionary.unwrap_or(DictionaryMethod::RpCholesky), None));
+            // A leverage ridge means nothing to randomly pivoted Cholesky.
+            let plain = self.options.leverage_ridge.is_none();
+            let method = if plain { DictionaryMethod::RpCholesky } else { DictionaryMethod::Uniform };
+            return Ok((asked.unwrap_or(method), None));
         }
-        let size = self.fine();
-        let method = self.method();
-        let verdict = self.trial.run(kernel, method, size)?;
-        if self.options.dictionary.is_some() {
-            return Ok((method, Some(verdict)));
+        let uniform = self.trial.run(kernel, DictionaryMethod::Uniform, self.fine())?;
+        if asked.is_some() || self.options.leverage_ridge.is_some() {
+            return Ok((asked.unwrap_or(DictionaryMethod::Uniform), Some(uniform)));
         }
-        let other = self.trial.run(kernel, DictionaryMethod::RpCholesky, size)?;
-        Ok(if other.error < verdict.error {
-            (DictionaryMethod::RpCholesky, Some(other))
+        let pivoted = self.trial.run(kernel, DictionaryMethod::RpCholesky, self.fine())?;
+        Ok(if pivoted.error < uniform.error {
+            (DictionaryMethod::RpCholesky, Some(pivoted))
         } else {
-            (method, Some(verdict))
+            (DictionaryMethod::Uniform, Some(uniform))
         })
     }
 }

@@ -83,13 +83,14 @@ pub struct FitOptions {
     /// How atoms are chosen from the sample of the first pass; none: by uniform sampling or randomly pivoted
     /// Cholesky, whichever does better on held-out rows of the sample.
     pub dictionary: Option<DictionaryMethod>,
-    /// γ of the methods that sample by leverage scores.
+    /// γ of the approximation and of methods that sample by leverage scores; none means 1 for those and plain Nyström
+    /// for the others. `rpcholesky` takes none.
     #[doc(alias = "γ")]
     pub leverage_ridge: Option<f64>,
     /// Of all random choices.
     pub seed: u64,
     /// Rows of the sample that bandwidth and atoms are chosen from; none means ten times the budget, at least
-    /// 12,500 and at most 50,000.
+    /// 12,500 and at most 50,000 (4,000 for `batch-exact`).
     pub sample: Option<usize>,
     /// Most memory that an exact fit may take.
     pub allowed_bytes: u64,
@@ -144,7 +145,12 @@ impl FitOptions {
 
     /// Rows of the sample.
     pub fn sample_rows(&self) -> usize {
-        self.sample.unwrap_or((10 * self.budget).clamp(12_500, 50_000)).max(self.budget)
+        // Exact leverage scores are cubic in the sample.
+        let usual = match self.dictionary {
+            Some(DictionaryMethod::BatchExact) => 4000,
+            _ => (10 * self.budget).clamp(12_500, 50_000),
+        };
+        self.sample.unwrap_or(usual).max(self.budget)
     }
 }
 

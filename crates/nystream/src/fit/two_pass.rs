@@ -17,7 +17,7 @@ use crate::model::{Calibration, KernelModel, PredictWorkspace, Summary, TrainedM
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan};
 use crate::random::Generator;
 use crate::rows::Rows;
-use crate::sketch::{Dictionary, DictionaryOptions, build};
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
 use crate::solver::{NystromSums, Ridge, fit_calibration};
 use crate::source::{RecordBlock, RecordSource};
 
@@ -139,12 +139,19 @@ pub fn two_pass(
             expected: "a source that can be read twice, such as a file",
         });
     }
+    if options.dictionary == Some(DictionaryMethod::RpCholesky) && options.leverage_ridge.is_some() {
+        return Err(Error::InvalidParam {
+            name: "leverage-ridge",
+            found: "one for the dictionary rpcholesky".to_owned(),
+            expected: "none, or the dictionary uniform, two-pass-scores or batch-exact",
+        });
+    }
     let first = first_pass(source, options, observer)?;
     let codes = TargetCodes::of(&first.preprocessor);
     observer.stage("bandwidth and dictionary");
     let choice = choose(options, &first.sample, &codes)?;
     let dictionary_options = DictionaryOptions {
-        leverage_ridge: options.leverage_ridge,
+        leverage_ridge: options.leverage_ridge.or(choice.dictionary.default_leverage_ridge()),
         seed: options.seed,
         ..DictionaryOptions::new(options.budget)
     };

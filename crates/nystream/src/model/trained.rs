@@ -1,6 +1,6 @@
 //! A trained model: everything needed to predict from raw records.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calibration::{Calibration, class_scores};
 use super::kernel_model::{KernelModel, PredictWorkspace};
@@ -35,9 +35,17 @@ pub struct Summary {
     /// Share of kernel energy that the atoms span.
     pub captured: Option<f64>,
     /// Root of the generalised cross-validation score of each output: an estimate of the error on new rows.
+    /// Not a number where there is none, as with a single row.
+    #[serde(deserialize_with = "numbers_or_null")]
     pub estimated_rmse: Vec<f64>,
     /// Of all random choices.
     pub seed: u64,
+}
+
+/// JSON has no word for what is not finite: it is written as null.
+fn numbers_or_null<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Vec<f64>, D::Error> {
+    let numbers = Vec::<Option<f64>>::deserialize(deserializer)?;
+    Ok(numbers.into_iter().map(|number| number.unwrap_or(f64::NAN)).collect())
 }
 
 /// A model with its preprocessing, ready to predict from records.
@@ -156,8 +164,7 @@ impl TrainedModel {
         {
             class_scores(outputs, classes, &mut scores);
             calibration.probabilities(&scores, probabilities);
-            // The class of the largest score (for two: the sign of the code), as regression on codes decides.
-            let best = (1..classes).fold(0, |best, c| if scores[c] > scores[best] { c } else { best });
+            let best = (1..classes).fold(0, |best, c| if probabilities[c] > probabilities[best] { c } else { best });
             out.values.push(best as f64);
         }
         Ok(())

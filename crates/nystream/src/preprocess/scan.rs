@@ -175,7 +175,7 @@ fn finish_column(
     }
     let (mean, variance, constant) = (moments.mean(j), moments.variance(j), moments.is_constant(j));
     if !variance.is_finite() {
-        let found = format!("numbers from {} to {}", moments.min(j), moments.max(j));
+        let found = format!("numbers from {:e} to {:e}", moments.min(j), moments.max(j));
         return Err(input_error(origin, 0, name, found, SQUARABLE));
     }
     let (shift, scale) = match parts.scaling {

@@ -158,7 +158,7 @@ impl TargetScan {
                 let mean: Vec<f64> = (0..targets).map(|k| self.moments.mean(k)).collect();
                 let variance: Vec<f64> = (0..targets).map(|k| self.moments.variance(k)).collect();
                 if let Some(k) = (0..targets).find(|&k| !variance[k].is_finite()) {
-                    let found = format!("numbers from {} to {}", self.moments.min(k), self.moments.max(k));
+                    let found = format!("numbers from {:e} to {:e}", self.moments.min(k), self.moments.max(k));
                     return Err(input_error(origin, 0, Some(&self.names[k]), found, super::scan::SQUARABLE));
                 }
                 let task = Task::Regression { targets };

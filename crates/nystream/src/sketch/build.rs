@@ -44,6 +44,11 @@ impl DictionaryMethod {
             Self::RpCholesky => "rpcholesky",
         }
     }
+
+    /// γ where none is given: 1 for the methods that sample by leverage scores, none for the others.
+    pub fn default_leverage_ridge(&self) -> Option<f64> {
+        matches!(self, Self::BatchExact | Self::TwoPassScores).then_some(1.0)
+    }
 }
 
 impl fmt::Display for DictionaryMethod {

@@ -19,14 +19,29 @@ pub fn fit_calibration(scores: &[f64], labels: &[usize], classes: usize) -> Resu
     if scores.len() != labels.len() * classes {
         return Err(Error::Shape { what: "scores", found: scores.len(), expected: labels.len() * classes });
     }
-    let mut calibration = Calibration { slope: 1.0, offsets: vec![0.0; classes] };
+    let start = Calibration { slope: 1.0, offsets: vec![0.0; classes] };
     if labels.is_empty() {
-        return Ok(calibration);
+        return Ok(start);
     }
+    let fitted = climb(start, scores, labels, true)?;
+    if fitted.slope >= 0.0 {
+        return Ok(fitted);
+    }
+    // Left-out scores of pure noise point the wrong way, but a larger score must not make its class less likely. The
+    // likelihood is concave, so the best slope that is not negative is 0: frequencies alone.
+    climb(Calibration { slope: 0.0, offsets: vec![0.0; classes] }, scores, labels, false)
+}
+
+fn climb(mut calibration: Calibration, scores: &[f64], labels: &[usize], with_slope: bool) -> Result<Calibration> {
+    let classes = calibration.classes();
     let free = if classes > MAX_OFFSETS { 1 } else { classes };
     let mut loss = loss_of(&calibration, scores, labels);
     for _ in 0..100 {
-        let (gradient, hessian) = derivatives(&calibration, scores, labels, free);
+        let (mut gradient, mut hessian) = derivatives(&calibration, scores, labels, free);
+        if !with_slope {
+            gradient[(0, 0)] = 0.0;
+            (1..free).for_each(|c| hessian[(c, 0)] = 0.0);
+        }
         let mut step = gradient.clone();
         Cholesky::new(hessian.as_ref(), "calibration curvature")?.solve_in_place(step.as_mut());
         let decrement: f64 = (0..free).map(|i| step[(i, 0)] * gradient[(i, 0)]).sum();
@@ -119,6 +134,17 @@ mod tests {
         // Standard errors here are below 0.03 (inverse Fisher information); five of them.
         assert!((fit.slope - 2.5).abs() < 0.15, "{fit:?}");
         assert!((fit.offsets[1] - 0.7).abs() < 0.15 && (fit.offsets[2] + 0.4).abs() < 0.15, "{fit:?}");
+    }
+
+    #[test]
+    fn scores_that_point_the_wrong_way_give_frequencies() {
+        let scores = [1.0, -1.0, 2.0, -2.0, 1.5, -1.5, -1.0, 1.0];
+        let fit = fit_calibration(&scores, &[1, 1, 1, 0], 2).unwrap();
+        assert_eq!(fit.slope, 0.0);
+        let mut p = [0.0; 2];
+        fit.probabilities(&[5.0, -5.0], &mut p);
+        // Three of four rows, up to the penalty.
+        assert!((p[1] - 0.75).abs() < 1e-3, "{p:?}");
     }
 
     #[test]

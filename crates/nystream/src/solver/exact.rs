@@ -57,7 +57,7 @@ pub fn solve_exact(
 
     let ridge = match ridge {
         Ridge::Fixed(value) => value,
-        Ridge::Auto => choose_ridge(&matrix, &centred, options.intercept)?.ridge,
+        Ridge::Auto => choose_ridge(&matrix, &centred, options.intercept)?,
     };
     for i in 0..n {
         matrix[(i, i)] += ridge;
@@ -123,13 +123,15 @@ pub fn check_exact_memory(rows: u64, ridge: Ridge, allowed_bytes: u64) -> Result
     Ok(())
 }
 
-fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Result<GcvChoice> {
+fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Result<f64> {
     let n = matrix.nrows();
     let mut centred = matrix.clone();
+    let mut constant = 0.0;
     if intercept {
         // Ridge with a free constant is ridge on centred features: K ← HKH.
         let means: Vec<f64> = (0..n).map(|j| matrix.col(j).iter().sum::<f64>() / n as f64).collect();
         let grand = means.iter().sum::<f64>() / n as f64;
+        constant = grand.abs() * n as f64;
         for j in 0..n {
             for i in 0..n {
                 centred[(i, j)] += grand - means[i] - means[j];
@@ -137,6 +139,14 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
         }
     }
     let eigen = SymmetricEigen::new(centred.as_ref())?;
+    let largest = eigen.values.last().copied().unwrap_or(0.0);
+    // What is factored later is K + μI, constant part and all: its rounding errors are what the ridge must exceed.
+    let scale = largest.max(constant);
+    let floor = 10.0 * f64::EPSILON * n as f64 * scale;
+    if largest <= floor {
+        // Rows that are all alike leave nothing to choose: the constant is the answer, and this ridge gives it.
+        return Ok(if scale > 0.0 { scale } else { 1.0 });
+    }
     let projected = eigen.vectors.transpose() * targets;
     // The loadings are the coordinates of y themselves.
     let path = RidgePath {
@@ -144,8 +154,8 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
         target_squares: (0..targets.ncols()).map(|t| targets.col(t).squared_norm_l2()).collect(),
         rows: n as u64,
         intercept,
-        floor: 10.0 * f64::EPSILON * n as f64 * eigen.values.last().copied().unwrap_or(0.0),
+        floor,
         eigenvalues: eigen.values.iter().map(|l| l.max(0.0)).collect(),
     };
-    path.choose()
+    Ok(path.choose()?.ridge)
 }

@@ -1,0 +1,12 @@
+//! The `nystream` command from outside: bad input, round trips, options, accuracy.
+
+mod accuracy;
+mod arrow;
+mod bad_data;
+mod bad_models;
+mod bad_options;
+mod options;
+mod output;
+mod round_trips;
+mod support;
+mod unusual_data;
