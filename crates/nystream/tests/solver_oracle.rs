@@ -272,8 +272,12 @@ fn summed_features_give_what_summed_kernels_give_and_allow_a_smaller_ridge() {
         let (a, b) = (plain.solve(&kernel, &dictionary, &options), precise.solve(&kernel, &dictionary, &options));
         let (a, b) = (a.unwrap(), b.unwrap());
         assert!(b.ridge_floor < 1e-3 * a.ridge_floor || dictionary.leverage_ridge() > 0.0);
+        // The nugget acts like a change of γn/m in the ridge: relative to it, times the size of the targets.
+        let change = (a.leverage_ridge - b.leverage_ridge).abs() * N as f64 / dictionary.len() as f64 / 0.05;
+        let tolerance = 10.0 * change + 1e-9;
+        assert!(tolerance < 1e-3);
         for (a, b) in predictions(&a.model, data.rows()).iter().zip(&predictions(&b.model, data.rows())) {
-            assert!((a - b).abs() < 1e-5, "{a} {b}");
+            assert!((a - b).abs() < tolerance, "{a} {b} {tolerance}");
         }
     }
 }

@@ -48,7 +48,7 @@ fn options_that_do_not_belong_together() {
         ("--method exact --sample 9", ["sample", "--method exact", "--method two-pass"]),
         ("--method exact --leverage-ridge 1", ["leverage-ridge", "--method exact", "--method two-pass"]),
         ("--max-memory 1GB", ["max-memory", "--method two-pass", "--method exact"]),
-        ("--leverage-ridge 1", ["leverage-ridge", "rpcholesky", "uniform"]),
+        ("--dictionary rpcholesky --leverage-ridge 1", ["leverage-ridge", "rpcholesky", "uniform"]),
         ("--degree 2", ["degree", "gaussian", "polynomial"]),
         ("--offset 2", ["offset", "gaussian", "polynomial"]),
         ("--kernel-scale 2", ["kernel-scale", "gaussian", "polynomial"]),

@@ -168,7 +168,9 @@ fn several_targets_are_as_good_as_one_at_a_time() {
         }
     }
     let score = folder.json("score both.nys data.csv");
-    assert!(score["r2:y"].as_f64().unwrap() > 0.9 && score["rmse:z"].as_f64().unwrap() < 0.2, "{score}");
+    let (y, z) = (&score["targets"][0], &score["targets"][1]);
+    assert_eq!((&y["target"], &z["target"]), (&"y".into(), &"z".into()));
+    assert!(y["r2"].as_f64().unwrap() > 0.9 && z["rmse"].as_f64().unwrap() < 0.2, "{score}");
 }
 
 #[test]
