@@ -41,7 +41,7 @@ impl KernelWorkspace {
 }
 
 impl Kernel {
-    /// out[i, j] = k(x_i, z_j); `out` is column-major, samples contiguous, one column a centre.
+    /// `out[i, j]` = k(x_i, z_j); `out` is column-major, samples contiguous, one column a centre.
     ///
     /// Uses the current rayon pool for large blocks. Allocates only to grow `workspace`.
     ///
@@ -107,7 +107,7 @@ impl Kernel {
         out
     }
 
-    /// out[i] = k(x_i, x_i).
+    /// `out[i]` = k(x_i, x_i).
     ///
     /// # Panics
     /// If `out` is not one number per row.

@@ -8,7 +8,7 @@ use super::vector::{LANES, Vectorised, products, squared_distances, store, vecto
 use crate::rows::Row;
 
 impl Kernel {
-    /// out[j] = k(x, z_j) for every centre.
+    /// `out[j]` = k(x, z_j) for every centre.
     ///
     /// # Panics
     /// If `out` is not one number per centre, or a dense row has another width than the centres.
