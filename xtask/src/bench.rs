@@ -8,12 +8,23 @@ use crate::run::{Outcome, cargo, check, root};
 
 const REQUIREMENTS: &str = "crates/nystream-bench/peers/requirements.txt";
 
-/// Builds nystream-bench in release mode and runs it. It finds the peers' interpreter in
-/// `NYSTREAM_BENCH_PYTHON`.
+/// Builds nystream-bench and the command in release mode and runs the former. It finds the peers' interpreter in
+/// `NYSTREAM_BENCH_PYTHON` and the command in `NYSTREAM_BIN`.
 pub fn run(arguments: &[String]) -> Outcome {
     let python = environment()?;
-    let mut bench = cargo(["run", "--release", "--locked", "--package", "nystream-bench", "--"]);
-    check(bench.args(arguments).env("NYSTREAM_BENCH_PYTHON", python))
+    check(&mut cargo(["build", "--release", "--locked", "--package", "nystream-cli", "--package", "nystream-bench"]))?;
+    let release = release_folder()?;
+    let program = |name: &str| release.join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let mut bench = Command::new(program("nystream-bench"));
+    bench.current_dir(root()).args(arguments);
+    check(bench.env("NYSTREAM_BENCH_PYTHON", python).env("NYSTREAM_BIN", program("nystream")))
+}
+
+/// Where cargo puts release builds: beside the folder that we were built into, wherever the target folder is.
+fn release_folder() -> Outcome<PathBuf> {
+    let here = std::env::current_exe().map_err(|e| format!("cannot find this program: {e}"))?;
+    let target = here.parent().and_then(Path::parent);
+    target.map(|target| target.join("release")).ok_or_else(|| format!("{}: not in a target folder", here.display()))
 }
 
 /// The interpreter of a virtual environment with the pinned peers, made anew when the pins changed.

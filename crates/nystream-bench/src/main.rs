@@ -1,21 +1,84 @@
-//! Benchmarks of nystream beside its peers.
+//! Benchmarks of nystream beside its peers, on the same arrays in one run: `cargo xtask bench [NAME…]`.
 
 mod accuracy;
+mod csv;
+mod fit;
+mod generate;
+mod kernel;
 mod kernel_block;
+mod machine;
+mod memory;
+mod options;
+mod peers;
+mod table;
+mod timing;
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match arguments.first().map(String::as_str) {
-        Some("kernel-block") => kernel_block::run(),
-        Some("accuracy") => {
-            if let Err(error) = accuracy::run(std::path::Path::new(&arguments[1]), &arguments[2..], 1) {
-                eprintln!("{error}");
-                std::process::exit(2);
-            }
+use std::fs;
+use std::process::ExitCode;
+
+use machine::{Product, threads};
+use options::{Name, Options, USAGE};
+use peers::Peer;
+
+/// What went wrong, for a person.
+type Outcome<T = ()> = Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{USAGE}");
+            return ExitCode::SUCCESS;
         }
-        _ => {
-            eprintln!("usage: nystream-bench kernel-block");
-            std::process::exit(2);
+        Err(message) => {
+            eprintln!("nystream-bench: {message}\n\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        // A benchmark that could not run; a missed target is not an error.
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("nystream-bench: {error}");
+            ExitCode::FAILURE
         }
     }
+}
+
+/// Runs what was asked for. False if some benchmark could not run.
+fn run(options: &Options) -> Outcome<bool> {
+    println!("Machine: {}", machine::description());
+    println!("Peers: {}", Peer::start(1)?.versions()?);
+    let mut product = Product::new();
+    for count in [1, 2] {
+        let rate = threads(count)?.install(|| product.rate(1.0)) / 1e9;
+        println!("Matrix product, f64, 1500 x 1500, {count} thread{}: {rate:.1} GFLOP/s", ["", "s"][count - 1]);
+    }
+    drop(product);
+    println!("Times are minima of runs in which ours and the peer's take turns.\n");
+
+    fs::create_dir_all(&options.out).map_err(|e| format!("cannot make {}: {e}", options.out.display()))?;
+    let mut all_ran = true;
+    for &name in &options.names {
+        println!("## {}\n", name.word());
+        // Beside the results rather than in the system's folder, which may be memory. Deleted at the end.
+        let scratch = tempfile::tempdir_in(&options.out)?;
+        let outcome = match name {
+            Name::Kernel => kernel::run(scratch.path()),
+            Name::Fit => fit::run(scratch.path()),
+            Name::Memory => memory::run(scratch.path(), options.rows),
+            Name::Csv => csv::run(scratch.path()),
+            Name::Accuracy => accuracy::run(&options.out, options.seed),
+            Name::KernelBlock => {
+                kernel_block::run();
+                Ok(())
+            }
+        };
+        if let Err(error) = outcome {
+            println!("FAILED: {error}\n");
+            all_ran = false;
+        }
+    }
+    Ok(all_ran)
 }

@@ -3,6 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::reborrow::ReborrowMut;
 use faer::{Accum, ContiguousFwd, MatMut, MatRef, Par};
+use pulp::Simd;
 
 use super::centres::{Centres, DIRECT_COLUMNS};
 use super::spec::squared_distance;
@@ -65,7 +66,7 @@ struct Differences<'a> {
 
 impl Vectorised for Differences<'_> {
     #[inline(always)]
-    fn run<const FMA: bool>(mut self) {
+    fn run<const FMA: bool, S: Simd>(mut self, simd: S) {
         let cols = self.xs.cols();
         self.panels.resize(self.xs.len().div_ceil(LANES) * cols, Lanes::ZERO);
         for i in 0..self.xs.len() {
@@ -74,15 +75,15 @@ impl Vectorised for Differences<'_> {
         }
         // A copy of the loop for the kernel used most, without a choice inside.
         match self.transform {
-            Transform::Gaussian { rate } => self.columns::<FMA>(Transform::Gaussian { rate }),
-            transform => self.columns::<FMA>(transform),
+            Transform::Gaussian { rate } => self.columns::<FMA, S>(simd, Transform::Gaussian { rate }),
+            transform => self.columns::<FMA, S>(simd, transform),
         }
     }
 }
 
 impl Differences<'_> {
     #[inline(always)]
-    fn columns<const FMA: bool>(&mut self, transform: Transform) {
+    fn columns<const FMA: bool, S: Simd>(&mut self, simd: S, transform: Transform) {
         let cols = self.xs.cols();
         for j in 0..self.points.len() {
             let point = self.points.row(j);
@@ -94,7 +95,7 @@ impl Differences<'_> {
                 } else {
                     products::<FMA>(panel, point)
                 };
-                transform.apply::<FMA>(&mut values);
+                transform.apply::<FMA, S>(simd, &mut values);
                 store(&values, out);
             }
         }
@@ -154,7 +155,7 @@ struct Load<'a> {
 
 impl Vectorised for Load<'_> {
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
         let Self { xs, mean, height, points, norms } = self;
         let cols = xs.cols();
         points.resize(height * cols, 0.0);
@@ -199,17 +200,17 @@ struct Finish<'a> {
 
 impl Vectorised for Finish<'_> {
     #[inline(always)]
-    fn run<const FMA: bool>(mut self) {
+    fn run<const FMA: bool, S: Simd>(mut self, simd: S) {
         match self.transform {
-            Transform::Gaussian { rate } => self.columns::<FMA>(Transform::Gaussian { rate }),
-            transform => self.columns::<FMA>(transform),
+            Transform::Gaussian { rate } => self.columns::<FMA, S>(simd, Transform::Gaussian { rate }),
+            transform => self.columns::<FMA, S>(simd, transform),
         }
     }
 }
 
 impl Finish<'_> {
     #[inline(always)]
-    fn columns<const FMA: bool>(&mut self, transform: Transform) {
+    fn columns<const FMA: bool, S: Simd>(&mut self, simd: S, transform: Transform) {
         let height = self.norms.len() * LANES;
         for (j, products) in self.products.chunks_exact(height).enumerate() {
             let point = Row::Dense(self.points.row(self.start + j));
@@ -222,7 +223,7 @@ impl Finish<'_> {
                     let again = |i: usize| squared_distance(Row::Dense(xs.row(p * LANES + i)), point);
                     transform.distances::<FMA>(&mut values, &self.norms[p], self.other[j], out.len(), again);
                 }
-                transform.apply::<FMA>(&mut values);
+                transform.apply::<FMA, S>(simd, &mut values);
                 store(&values, out);
             }
         }

@@ -6,6 +6,7 @@ use super::spec::Kernel;
 use super::transform::Transform;
 use super::vector::{LANES, Vectorised, products, squared_distances, store, vectorised};
 use crate::rows::Row;
+use pulp::Simd;
 
 impl Kernel {
     /// `out[j]` = k(x, z_j) for every centre.
@@ -30,20 +31,26 @@ struct RowTask<'a> {
 
 impl Vectorised for RowTask<'_> {
     #[inline(always)]
-    fn run<const FMA: bool>(self) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
         // A copy of the loop for the kernel used most, without a choice inside.
         match self.transform {
             Transform::Gaussian { rate } => {
-                evaluate::<FMA>(&Transform::Gaussian { rate }, self.x, self.centres, self.out);
+                evaluate::<FMA, S>(simd, &Transform::Gaussian { rate }, self.x, self.centres, self.out);
             }
-            transform => evaluate::<FMA>(&transform, self.x, self.centres, self.out),
+            transform => evaluate::<FMA, S>(simd, &transform, self.x, self.centres, self.out),
         }
     }
 }
 
 /// The kernels of `x` with all centres.
 #[inline(always)]
-pub(super) fn evaluate<const FMA: bool>(transform: &Transform, x: Row, centres: &Centres, out: &mut [f64]) {
+pub(super) fn evaluate<const FMA: bool, S: Simd>(
+    simd: S,
+    transform: &Transform,
+    x: Row,
+    centres: &Centres,
+    out: &mut [f64],
+) {
     match (&centres.layout, x) {
         (Layout::Panels(panels), Row::Dense(point)) => {
             let cols = centres.dim();
@@ -54,13 +61,13 @@ pub(super) fn evaluate<const FMA: bool>(transform: &Transform, x: Row, centres: 
                 } else {
                     products::<FMA>(panel, point)
                 };
-                transform.apply::<FMA>(&mut values);
+                transform.apply::<FMA, S>(simd, &mut values);
                 store(&values, out);
             }
         }
         (Layout::Panels(panels), Row::Sparse { indices, values }) => {
-            sparse::against_panels::<FMA>(transform, indices, values, centres, panels, out);
+            sparse::against_panels::<FMA, S>(simd, transform, indices, values, centres, panels, out);
         }
-        (Layout::Index(index), x) => sparse::against_index::<FMA>(transform, x, centres, index, out),
+        (Layout::Index(index), x) => sparse::against_index::<FMA, S>(simd, transform, x, centres, index, out),
     }
 }

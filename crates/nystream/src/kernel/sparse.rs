@@ -2,6 +2,7 @@
 
 use faer::reborrow::ReborrowMut;
 use faer::{ContiguousFwd, MatMut};
+use pulp::Simd;
 
 use super::centres::{Centres, InvertedIndex};
 use super::row;
@@ -15,7 +16,8 @@ const GROUP: usize = 8;
 
 /// A sparse row against panels of centres.
 #[inline(always)]
-pub(super) fn against_panels<const FMA: bool>(
+pub(super) fn against_panels<const FMA: bool, S: Simd>(
+    simd: S,
     transform: &Transform,
     indices: &[u32],
     values: &[f64],
@@ -37,14 +39,16 @@ pub(super) fn against_panels<const FMA: bool>(
                 }
             }
         }
-        finish::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
+        distances::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
+        transform.apply::<FMA, S>(simd, &mut sums);
         store(&sums, out);
     }
 }
 
 /// Any row against an inverted index of centres.
 #[inline(always)]
-pub(super) fn against_index<const FMA: bool>(
+pub(super) fn against_index<const FMA: bool, S: Simd>(
+    simd: S,
     transform: &Transform,
     x: Row,
     centres: &Centres,
@@ -57,14 +61,15 @@ pub(super) fn against_index<const FMA: bool>(
     for (p, out) in out.chunks_mut(LANES).enumerate() {
         let mut sums = [0.0; LANES];
         sums[..out.len()].copy_from_slice(out);
-        finish::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
+        distances::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
+        transform.apply::<FMA, S>(simd, &mut sums);
         store(&sums, out);
     }
 }
 
-/// Inner products of `x` with panel `p` become kernel values.
+/// Inner products of `x` with panel `p` become squared distances, if the kernel is one of distances.
 #[inline(always)]
-fn finish<const FMA: bool>(
+fn distances<const FMA: bool>(
     transform: &Transform,
     x: Row,
     norm: f64,
@@ -77,7 +82,6 @@ fn finish<const FMA: bool>(
         let again = |i: usize| squared_distance(x, centres.rows().row(p * LANES + i));
         transform.distances::<FMA>(sums, &centres.norms[p], norm, used, again);
     }
-    transform.apply::<FMA>(sums);
 }
 
 /// Rows against centres one row after the other, for every mix but dense with dense.
@@ -91,13 +95,13 @@ pub(super) struct RowWise<'a> {
 
 impl Vectorised for RowWise<'_> {
     #[inline(always)]
-    fn run<const FMA: bool>(mut self) {
+    fn run<const FMA: bool, S: Simd>(mut self, simd: S) {
         let count = self.centres.len();
         self.scratch.resize(GROUP * count, 0.0);
         for start in (0..self.xs.len()).step_by(GROUP) {
             let end = self.xs.len().min(start + GROUP);
             for (i, values) in (start..end).zip(self.scratch.chunks_exact_mut(count)) {
-                row::evaluate::<FMA>(&self.transform, self.xs.row(i), self.centres, values);
+                row::evaluate::<FMA, S>(simd, &self.transform, self.xs.row(i), self.centres, values);
             }
             for j in 0..count {
                 let column = &mut self.out.rb_mut().col_mut(j).as_slice_mut()[start..end];

@@ -6,9 +6,10 @@
 //! the norms, and close to r = 0 (where kernels of r, not r², magnify it, and where equal points must
 //! give exactly 1). Whether any lane needs this is known from one comparison per lane, done together.
 
-use super::exp::{SMALLEST, exp_nonpositive};
+use super::exp::{SMALLEST, exp_lanes};
 use super::spec::Kernel;
 use super::vector::{LANES, Lanes};
+use pulp::Simd;
 
 /// Largest error of the exponent that is accepted from the norms.
 const ACCEPTED: f64 = 2e-13;
@@ -80,18 +81,18 @@ impl Transform {
 
     /// Kernel values, in place, of squared distances (radial kernels) or of inner products (the others).
     #[inline(always)]
-    pub(super) fn apply<const FMA: bool>(&self, values: &mut [f64; LANES]) {
+    pub(super) fn apply<const FMA: bool, S: Simd>(&self, simd: S, values: &mut [f64; LANES]) {
         match *self {
-            Self::Gaussian { rate } => each(values, |squared| exp_nonpositive::<FMA>(-squared * rate)),
-            Self::Laplacian { rate } => each(values, |squared| exp_nonpositive::<FMA>(-(squared.sqrt() * rate))),
-            Self::Matern32 { rate } => each(values, |squared| {
-                let s = within(squared.sqrt() * rate);
-                (1.0 + s) * exp_nonpositive::<FMA>(-s)
-            }),
-            Self::Matern52 { rate } => each(values, |squared| {
-                let s = within(squared.sqrt() * rate);
-                (1.0 + s + s * s * (1.0 / 3.0)) * exp_nonpositive::<FMA>(-s)
-            }),
+            Self::Gaussian { rate } => {
+                each(values, |squared| -squared * rate);
+                exp_lanes::<FMA, S>(simd, values);
+            }
+            Self::Laplacian { rate } => {
+                each(values, |squared| -(squared.sqrt() * rate));
+                exp_lanes::<FMA, S>(simd, values);
+            }
+            Self::Matern32 { rate } => matern::<FMA, S>(simd, values, rate, |s| 1.0 + s),
+            Self::Matern52 { rate } => matern::<FMA, S>(simd, values, rate, |s| 1.0 + s + s * s * (1.0 / 3.0)),
             Self::Polynomial { degree, scale, offset } => {
                 each(values, |product| scale * product + offset);
                 power(values, degree);
@@ -169,6 +170,19 @@ impl Transform {
 #[inline(always)]
 fn within(s: f64) -> f64 {
     if s < 1e4 { s } else { 1e4 }
+}
+
+/// factor(s) exp(−s), s = rate r, in place of r².
+#[inline(always)]
+fn matern<const FMA: bool, S: Simd>(simd: S, values: &mut [f64; LANES], rate: f64, factor: impl Fn(f64) -> f64) {
+    let mut factors = *values;
+    each(&mut factors, |squared| within(squared.sqrt() * rate));
+    each(values, |squared| -within(squared.sqrt() * rate));
+    exp_lanes::<FMA, S>(simd, values);
+    each(&mut factors, factor);
+    for i in 0..LANES {
+        values[i] *= factors[i];
+    }
 }
 
 #[inline(always)]

@@ -21,7 +21,7 @@ impl Lanes {
 /// A computation compiled once for every instruction set.
 pub(super) trait Vectorised {
     /// `FMA` says that `mul_add` is one instruction here. Must be `#[inline(always)]`, as everything it calls.
-    fn run<const FMA: bool>(self);
+    fn run<const FMA: bool, S: Simd>(self, simd: S);
 }
 
 struct Dispatched<T>(T);
@@ -30,10 +30,10 @@ impl<T: Vectorised> WithSimd for Dispatched<T> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         // Elsewhere (WebAssembly) `mul_add` is a library call even when there are vectors.
         let fused = cfg!(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64"));
-        if fused && !S::IS_SCALAR { self.0.run::<true>() } else { self.0.run::<false>() }
+        if fused && !S::IS_SCALAR { self.0.run::<true, S>(simd) } else { self.0.run::<false, S>(simd) }
     }
 }
 

@@ -1,0 +1,98 @@
+//! Peak memory of `nystream fit` on files: below the target, and the same for twice the rows.
+//!
+//! The numbers are the process's own (`peak_bytes` of its JSON). The file grows in between, so the larger fit sees the
+//! smaller one's rows and as many again. A peak depends a little on the sample that the seed draws (some 5 % here), so
+//! each size is fitted with several seeds: the limit is judged by the largest peak, sameness by the medians.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs};
+
+use serde_json::Value;
+
+use crate::Outcome;
+use crate::generate::{Digits, FEATURES, Growing};
+use crate::table::{Table, seconds, verdict};
+
+/// Rows of the larger fit, unless asked otherwise; the smaller has half.
+const ROWS: usize = 10_000_000;
+const BUDGET: usize = 200;
+/// Fits of each size, with seeds from 0.
+const RUNS: usize = 3;
+/// Bytes allowed.
+const LIMIT: f64 = 400e6;
+/// How much the two medians may differ and still be the same.
+const SAME: f64 = 0.05;
+
+/// Fits both and compares. `rows` is the size of the larger fit.
+pub fn run(folder: &Path, rows: Option<usize>) -> Outcome {
+    let rows = rows.unwrap_or(ROWS);
+    let program = program()?;
+    println!("Peak memory of `nystream fit --budget {BUDGET}` on CSV files of {FEATURES} features\n");
+    let path = folder.join("rows.csv");
+    let mut file = Growing::create(&path, rows, Digits::Six)?;
+    let scaled = rows < ROWS;
+    let judged = |met: bool| if scaled { "not judged: scaled down".to_owned() } else { verdict(met) };
+    let mut table = Table::new(&["rows", "file", "time", "peaks", "median", "target", "verdict"]);
+    let mut medians = Vec::new();
+    for (part, total) in [(rows / 2, rows / 2), (rows - rows / 2, rows)] {
+        file.grow(part)?;
+        let mut peaks = Vec::new();
+        let mut time = f64::INFINITY;
+        for seed in 0..RUNS {
+            let report = fit(&program, &path, folder, seed)?;
+            let number = |key: &str| {
+                report[key].as_f64().ok_or_else(|| format!("`nystream fit --json` gave no number '{key}': {report}"))
+            };
+            if number("rows")? != total as f64 {
+                return Err(format!("`nystream fit` saw {} rows, not {total}", report["rows"]).into());
+            }
+            peaks.push(number("peak_bytes")?);
+            time = time.min(number("seconds_total")?);
+        }
+        peaks.sort_by(f64::total_cmp);
+        let (median, largest) = (peaks[RUNS / 2], peaks[RUNS - 1]);
+        table.row([
+            total.to_string(),
+            format!("{:.0} MB", fs::metadata(&path)?.len() as f64 / 1e6),
+            seconds(time),
+            peaks.iter().map(|peak| format!("{:.1}", peak / 1e6)).collect::<Vec<_>>().join(", "),
+            format!("{:.1} MB", median / 1e6),
+            format!("< {:.0} MB", LIMIT / 1e6),
+            judged(largest < LIMIT),
+        ]);
+        medians.push(median);
+    }
+    let ratio = medians[1] / medians[0];
+    table.row([
+        "larger / smaller".to_owned(),
+        String::new(),
+        String::new(),
+        String::new(),
+        format!("{ratio:.3}"),
+        format!("1 ± {SAME}"),
+        judged((ratio - 1.0).abs() <= SAME),
+    ]);
+    println!("{table}");
+    if scaled {
+        println!("Scaled down by --rows {rows}: the targets are about {} and {ROWS} rows.\n", ROWS / 2);
+    }
+    Ok(())
+}
+
+fn program() -> Outcome<PathBuf> {
+    let missing = "NYSTREAM_BIN does not name the `nystream` command; `cargo xtask bench` builds it and sets it";
+    env::var_os("NYSTREAM_BIN").map(PathBuf::from).ok_or_else(|| missing.into())
+}
+
+fn fit(program: &Path, data: &Path, folder: &Path, seed: usize) -> Outcome<Value> {
+    let mut command = Command::new(program);
+    command.arg("fit").arg(data).arg("--model").arg(folder.join("model.nys"));
+    command.args(["--json", "--budget", &BUDGET.to_string(), "--seed", &seed.to_string()]);
+    let output = command.stderr(Stdio::inherit()).output();
+    let output = output.map_err(|e| format!("cannot run {}: {e}", program.display()))?;
+    if !output.status.success() {
+        return Err(format!("`nystream fit` ended with {}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}

@@ -1,0 +1,118 @@
+//! The command line.
+
+use std::path::{Path, PathBuf};
+
+/// Shown with `--help` and after a mistake.
+pub const USAGE: &str = "\
+cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
+
+  kernel         Gaussian blocks beside scikit-learn's rbf_kernel
+  fit            Nystroem ridge regression beside scikit-learn, and beside a matrix product
+  memory         peak memory of `nystream fit` on 5 and 10 million rows (a file of 2 GB, deleted afterwards)
+  csv            reading numbers beside pandas
+  accuracy       real sets of NYSTREAM_DATA beside tuned scikit-learn (hours the first time)
+  kernel-block   ours alone: blocks and single rows; runs only when named
+
+  --rows N       rows of the larger file of `memory`; its targets are then not judged
+  --seed N       of `accuracy` (default: 1)
+  --out DIR      for scratch files and the tuned peer's results (default: target/bench)
+";
+
+/// A benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Name {
+    Kernel,
+    Fit,
+    Memory,
+    Csv,
+    Accuracy,
+    KernelBlock,
+}
+
+impl Name {
+    /// Those that run when none is named.
+    const USUAL: [Self; 5] = [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Accuracy];
+
+    /// As a person writes it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Fit => "fit",
+            Self::Memory => "memory",
+            Self::Csv => "csv",
+            Self::Accuracy => "accuracy",
+            Self::KernelBlock => "kernel-block",
+        }
+    }
+
+    fn parse(word: &str) -> Option<Self> {
+        Self::USUAL.into_iter().chain([Self::KernelBlock]).find(|name| name.word() == word)
+    }
+}
+
+/// What to run, and how.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Options {
+    pub names: Vec<Name>,
+    pub rows: Option<usize>,
+    pub seed: u64,
+    pub out: PathBuf,
+}
+
+impl Options {
+    /// Reads the arguments; `None` if help was asked for.
+    pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
+        let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
+        let mut options = Self { names: Vec::new(), rows: None, seed: 1, out };
+        let mut arguments = arguments.into_iter();
+        while let Some(argument) = arguments.next() {
+            let mut value = || arguments.next().ok_or_else(|| format!("{argument} wants a value"));
+            match argument.as_str() {
+                "--help" | "-h" => return Ok(None),
+                "--rows" => {
+                    let rows: usize = number("--rows", &value()?)?;
+                    if rows < 2 {
+                        return Err(format!("--rows: found {rows}, expected at least 2"));
+                    }
+                    options.rows = Some(rows);
+                }
+                "--seed" => options.seed = number("--seed", &value()?)?,
+                "--out" => options.out = PathBuf::from(value()?),
+                word => options.names.push(Name::parse(word).ok_or_else(|| format!("no benchmark '{word}'"))?),
+            }
+        }
+        if options.names.is_empty() {
+            options.names = Name::USUAL.to_vec();
+        }
+        Ok(Some(options))
+    }
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{name}: found '{text}', expected a whole number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Option<Options>, String> {
+        Options::parse(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn without_names_the_usual_ones_run() {
+        assert_eq!(parse("").unwrap().unwrap().names, Name::USUAL);
+        let some = parse("csv --rows 1000 kernel-block --seed 7 --out x").unwrap().unwrap();
+        let names = vec![Name::Csv, Name::KernelBlock];
+        assert_eq!(some, Options { names, rows: Some(1000), seed: 7, out: PathBuf::from("x") });
+        assert_eq!(parse("csv --help"), Ok(None));
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        for line in ["speed", "--rows", "--rows many", "--rows 1", "--seed -1", "--fast"] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! How times are taken: the smallest counts, for whatever else the machine does can only add.
+
+use std::time::{Duration, Instant};
+
+/// Seconds of one run, and its result.
+pub fn timed<T>(task: impl FnOnce() -> T) -> (f64, T) {
+    let start = Instant::now();
+    let result = task();
+    (start.elapsed().as_secs_f64(), result)
+}
+
+/// Seconds of the fastest of the runs that begin within `seconds`; at least one.
+pub fn fastest_within(seconds: f64, mut task: impl FnMut()) -> f64 {
+    let begun = Instant::now();
+    let mut best = f64::INFINITY;
+    loop {
+        best = best.min(timed(&mut task).0);
+        if begun.elapsed().as_secs_f64() >= seconds {
+            return best;
+        }
+    }
+}
+
+/// Waits until the threads of the peer's last product have stopped spinning, or they would slow ours.
+pub fn settle() {
+    std::thread::sleep(Duration::from_millis(500));
+}
