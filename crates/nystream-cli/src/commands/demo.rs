@@ -101,7 +101,7 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     report.put("model", model_path.display().to_string());
     report.put("picture", picture.display().to_string());
     report.put_seconds("seconds_stream", streamed);
-    report.put("seconds_learn", contestants[2].seconds);
+    report.put_seconds("seconds_learn", Duration::from_secs_f64(contestants[2].seconds));
     report.put_seconds("seconds_total", start.elapsed());
     report.put_bytes("peak_bytes", peak_bytes());
     if common.json || common.quiet {

@@ -20,10 +20,9 @@ use crate::rows::Rows;
 const PARALLEL_VALUES: usize = 1 << 15;
 /// Tiles per thread, so that a thread that falls behind can be helped.
 const SHARES: usize = 4;
-/// Rows of a tile, and of one with so many columns that the centres no longer stay in cache.
-const TILE: usize = 64;
-const WIDE_TILE: usize = 256;
-const WIDE_COLUMNS: usize = 64;
+/// Rows of a tile: the more, the longer each centre is at hand; the fewer, the more tiles for other threads.
+const TILE: usize = 256;
+const LONE_TILE: usize = 512;
 /// Columns of [`Kernel::matrix`] computed together.
 const MATRIX_STRIP: usize = 256;
 
@@ -57,10 +56,10 @@ impl Kernel {
         let out = out.try_as_col_major_mut().expect("the kernel block is column-major");
 
         let transform = Transform::new(self);
-        let height = if xs.cols() > WIDE_COLUMNS { WIDE_TILE } else { TILE };
-        let tiles = xs.len().div_ceil(height);
         let threads = rayon::current_num_threads();
         let serial = threads == 1 || xs.len() * centres.len() < PARALLEL_VALUES;
+        let height = if serial { LONE_TILE } else { TILE };
+        let tiles = xs.len().div_ceil(height);
         let shares = if serial { 1 } else { tiles.min(SHARES * threads) };
         if workspace.tiles.len() < shares {
             workspace.tiles.resize_with(shares, TileScratch::default);

@@ -6,6 +6,7 @@ use faer::{Accum, ContiguousFwd, MatMut, MatRef, Par};
 use pulp::Simd;
 
 use super::centres::{Centres, DIRECT_COLUMNS};
+use super::gaussian;
 use super::spec::squared_distance;
 use super::transform::{Norms, Transform};
 use super::vector::{LANES, Lanes, Vectorised, products, squared_distances, store, vectorised};
@@ -37,7 +38,7 @@ impl TileScratch {
     }
 }
 
-type Columns<'a> = MatMut<'a, f64, usize, usize, ContiguousFwd>;
+pub(super) type Columns<'a> = MatMut<'a, f64, usize, usize, ContiguousFwd>;
 
 /// Kernels of a tile of rows with all centres. The tile's height is the caller's choice and does not change results.
 pub(super) fn tile(
@@ -73,9 +74,10 @@ impl Vectorised for Differences<'_> {
             let panel = &mut self.panels[i / LANES * cols..][..cols];
             panel.iter_mut().zip(self.xs.row(i)).for_each(|(lanes, value)| lanes.0[i % LANES] = *value);
         }
-        // A copy of the loop for the kernel used most, without a choice inside.
         match self.transform {
-            Transform::Gaussian { rate } => self.columns::<FMA, S>(simd, Transform::Gaussian { rate }),
+            Transform::Gaussian { rate } if FMA && gaussian::fits::<S>() => {
+                gaussian::columns(simd, rate, self.panels, self.points, self.out);
+            }
             transform => self.columns::<FMA, S>(simd, transform),
         }
     }

@@ -52,7 +52,7 @@ pub(super) fn exp_nonpositive<const FMA: bool>(x: f64) -> f64 {
 
 /// Registers that go through the polynomial side by side: enough to hide the latency of a multiply-add, few enough
 /// to stay in registers.
-const ABREAST: usize = 4;
+pub(super) const ABREAST: usize = 4;
 
 /// The same, in place, of all lanes. Written with explicit vectors: left to itself, the compiler evaluates one
 /// register after the other, each step waiting for the last.
@@ -70,7 +70,7 @@ pub(super) fn exp_lanes<const FMA: bool, S: Simd>(simd: S, values: &mut [f64; LA
 }
 
 #[inline(always)]
-fn exp_abreast<S: Simd>(simd: S, x: [S::f64s; ABREAST]) -> [S::f64s; ABREAST] {
+pub(super) fn exp_abreast<S: Simd>(simd: S, x: [S::f64s; ABREAST]) -> [S::f64s; ABREAST] {
     let constant = |value: f64| simd.splat_f64s(value);
     let upper = simd.splat_u64s(UPPER);
     let shift = simd.splat_u32s(20);
@@ -93,8 +93,8 @@ fn exp_abreast<S: Simd>(simd: S, x: [S::f64s; ABREAST]) -> [S::f64s; ABREAST] {
     for i in 0..ABREAST {
         let power = simd.add_f64s(simd.mul_add_f64s(simd.mul_f64s(r[i], r[i]), q[i], r[i]), constant(1.0));
         // The lower half is 0, so shifting the 32-bit halves is shifting the whole.
-        let halves: S::u32s = pulp::cast(simd.transmute_u64s_f64s(split[i]));
-        let exponent: S::u64s = pulp::cast(simd.wrapping_dyn_shl_u32s(halves, shift));
+        let halves: S::u32s = pulp::bytemuck::cast(simd.transmute_u64s_f64s(split[i]));
+        let exponent: S::u64s = pulp::bytemuck::cast(simd.wrapping_dyn_shl_u32s(halves, shift));
         let scaled = simd.transmute_f64s_u64s(simd.add_u64s(simd.transmute_u64s_f64s(power), exponent));
         q[i] = simd.select_f64s(simd.greater_than_f64s(x[i], constant(SMALLEST)), scaled, constant(0.0));
     }

@@ -9,6 +9,7 @@ mod block;
 mod centres;
 mod dense;
 mod exp;
+mod gaussian;
 mod row;
 mod sparse;
 mod spec;
