@@ -5,10 +5,12 @@
 //! sequentially.
 
 mod cholesky;
+mod columns;
 mod eigen;
 mod gram;
 
 pub use cholesky::Cholesky;
+pub use columns::add_column_products;
 pub use eigen::SymmetricEigen;
 pub use gram::GramSum;
 

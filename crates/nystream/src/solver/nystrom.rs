@@ -16,15 +16,14 @@
 //!   itself. Its rounding errors are not divided by γ, so the nugget can be as small as the accuracy
 //!   of the kernels; a row then costs 2m² multiply-adds.
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{Mat, MatMut, MatRef};
 
 use super::gcv::{GcvChoice, RidgePath};
 use super::settings::{Ridge, SolverOptions};
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{Cholesky, GramSum, SymmetricEigen, parallelism};
+use crate::linalg::{Cholesky, GramSum, SymmetricEigen, add_column_products};
 use crate::model::{KernelModel, NystromPosterior, Uncertainty};
 use crate::sketch::Dictionary;
 
@@ -35,7 +34,8 @@ pub struct NystromSums {
     whitening: Option<Whitening>,
     gram: GramSum,
     feature_sum: Vec<f64>,
-    cross: Mat<f64>,
+    /// Σφy, all targets of a feature together.
+    cross: Vec<f64>,
     target_sum: Vec<f64>,
     target_squares: Vec<f64>,
     energy: f64,
@@ -78,7 +78,7 @@ impl NystromSums {
             whitening,
             gram: GramSum::new(atoms),
             feature_sum: vec![0.0; atoms],
-            cross: Mat::zeros(atoms, targets),
+            cross: vec![0.0; atoms * targets],
             target_sum: vec![0.0; targets],
             target_squares: vec![0.0; targets],
             energy: 0.0,
@@ -96,11 +96,7 @@ impl NystromSums {
         }
         let block = block.as_ref();
         self.gram.add(block);
-        let work = block.nrows() * block.ncols() * targets.ncols();
-        matmul(self.cross.as_mut(), Accum::Add, block.transpose(), targets, 1.0, parallelism(work));
-        for (sum, column) in self.feature_sum.iter_mut().zip(block.col_iter()) {
-            *sum += column.iter().sum::<f64>();
-        }
+        add_column_products(block, targets, &mut self.feature_sum, &mut self.cross);
         for (t, column) in targets.col_iter().enumerate() {
             self.target_sum[t] += column.iter().sum::<f64>();
             self.target_squares[t] += column.iter().map(|v| v * v).sum::<f64>();
@@ -121,8 +117,8 @@ impl NystromSums {
             return Err(Error::Shape { what: "targets", found, expected });
         }
         self.gram.merge(&other.gram)?;
-        self.cross += &other.cross;
         let add = |mine: &mut Vec<f64>, theirs: &[f64]| mine.iter_mut().zip(theirs).for_each(|(a, b)| *a += b);
+        add(&mut self.cross, &other.cross);
         add(&mut self.feature_sum, &other.feature_sum);
         add(&mut self.target_sum, &other.target_sum);
         add(&mut self.target_squares, &other.target_squares);
@@ -153,7 +149,7 @@ impl NystromSums {
         // Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ.
         let mut gram = self.gram.to_matrix();
         let mut mean = Mat::from_fn(atoms, 1, |i, _| self.feature_sum[i] / n);
-        let mut cross = self.cross.clone();
+        let mut cross = Mat::from_fn(atoms, targets, |i, t| self.cross[i * targets + t]);
         let (whitening, floor) = match &self.whitening {
             Some(whitening) => {
                 let floor = 1e3 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
