@@ -60,7 +60,7 @@ pub fn run(args: &DemoArgs, common: &Common) -> Outcome {
     let budget = args.budget as usize;
     for (name, options) in [
         ("linear ridge", FitOptions { kernel: KernelFamily::of(Kernel::Linear), budget: 10, ..base(args) }),
-        ("nystream, two passes", FitOptions { budget: budget / 10, ..base(args) }),
+        ("nystream, two passes", FitOptions { budget: budget / 5, ..base(args) }),
         ("nystream, two passes", FitOptions { budget, ..base(args) }),
     ] {
         progress.stage(name);
