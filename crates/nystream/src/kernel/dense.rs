@@ -50,18 +50,21 @@ pub(super) fn tile(
     out: Columns,
 ) {
     if xs.cols() <= DIRECT_COLUMNS {
-        vectorised(Differences { transform, xs, points, panels: &mut scratch.panels, out });
+        let TileScratch { panels, norms, .. } = scratch;
+        vectorised(Differences { transform, xs, centres, points, panels, norms, out });
     } else {
         by_products(transform, xs, centres, points, scratch, out);
     }
 }
 
-/// Few columns: distances from differences.
+/// Few columns: distances from differences, or what is as good.
 struct Differences<'a> {
     transform: Transform,
     xs: DenseRows<'a>,
+    centres: &'a Centres,
     points: DenseRows<'a>,
     panels: &'a mut Vec<Lanes>,
+    norms: &'a mut Vec<Norms>,
     out: Columns<'a>,
 }
 
@@ -76,7 +79,14 @@ impl Vectorised for Differences<'_> {
         }
         match self.transform {
             Transform::Gaussian { rate } if FMA && gaussian::fits::<S>() => {
-                gaussian::columns(simd, rate, self.panels, self.points, self.out);
+                self.norms.clear();
+                for panel in 0..self.xs.len().div_ceil(LANES) {
+                    let end = self.xs.len().min((panel + 1) * LANES);
+                    let squared = |i: usize| self.xs.row(i).iter().map(|v| v * v).sum();
+                    self.norms.push(Norms::new((panel * LANES..end).map(squared)));
+                }
+                let rows = gaussian::Panels { features: self.panels, norms: self.norms };
+                gaussian::columns(simd, rate, rows, self.points, &self.centres.norms, self.out);
             }
             transform => self.columns::<FMA, S>(simd, transform),
         }

@@ -12,9 +12,9 @@ use super::vector::{LANES, Lanes};
 use pulp::Simd;
 
 /// Largest error of the exponent that is accepted from the norms.
-const ACCEPTED: f64 = 2e-13;
+pub(super) const ACCEPTED: f64 = 2e-13;
 /// Exponents above minus this are taken from differences, so that equal points give 1.
-const NEAR_ZERO: f64 = 1e-11;
+pub(super) const NEAR_ZERO: f64 = 1e-11;
 /// Squares above this may have overflowed on the way.
 const OVERFLOW: f64 = 1e300;
 /// Squared norm given to lanes that hold no point: far enough never to ask for a second look.
