@@ -103,11 +103,17 @@ pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
 fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight);
-        if !eight_digits(word) {
-            break;
+        let count = leading_digits(word);
+        if count == 0 {
+            return at;
         }
-        *mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(word));
-        at += 8;
+        // Shifted up so that the digits come last; the zero bytes before them count as zeros.
+        let value = eight_digit_value(word << (64 - 8 * count));
+        *mantissa = mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value);
+        at += count;
+        if count < 8 {
+            return at;
+        }
     }
     while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
@@ -116,12 +122,15 @@ fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     at
 }
 
-/// Whether all eight bytes are ASCII digits.
+const WHOLE_POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// How many of eight bytes are ASCII digits before the first that is not; the first byte is the lowest.
 #[inline]
-fn eight_digits(word: u64) -> bool {
-    // High nibble 3, and still 3 after adding 6 to the low one.
-    (word & 0xF0F0_F0F0_F0F0_F0F0) == 0x3030_3030_3030_3030
-        && (word.wrapping_add(0x0606_0606_0606_0606) & 0xF0F0_F0F0_F0F0_F0F0) == 0x3030_3030_3030_3030
+fn leading_digits(word: u64) -> usize {
+    let digits = word ^ 0x3030_3030_3030_3030;
+    // Adding 0x76 carries 10 and above into the high bit. A carry out of a byte that is no digit spoils only later ones.
+    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    others.trailing_zeros() as usize / 8
 }
 
 /// The value of eight ASCII digits, first digit in the lowest byte: pairs, then fours, then all eight.
