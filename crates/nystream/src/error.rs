@@ -109,6 +109,23 @@ fn place(row: u64, column: &Option<String>) -> String {
     }
 }
 
+/// An error about `row` (from 1; 0 for the whole source) and perhaps a column of `origin`.
+pub(crate) fn input_error(
+    origin: &str,
+    row: u64,
+    column: Option<&str>,
+    found: impl Into<String>,
+    expected: impl Into<String>,
+) -> Error {
+    Error::Input {
+        origin: origin.to_owned(),
+        row,
+        column: column.map(str::to_owned),
+        found: found.into(),
+        expected: expected.into(),
+    }
+}
+
 impl Error {
     /// An `Io` error about `path`.
     pub fn io(path: impl Into<PathBuf>, action: &'static str, source: std::io::Error) -> Self {

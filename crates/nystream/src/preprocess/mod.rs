@@ -40,27 +40,10 @@ pub use options::{Categorical, ColumnRef, Missing, Scale, TableOptions, TaskRequ
 pub use preprocessor::{ColumnKind, InputColumn, Inputs, Preprocessor, Task};
 pub use scan::Scan;
 
-use crate::error::Error;
+use crate::error::input_error;
 
 /// The most classes or levels of one column.
 pub const MAX_CLASSES: usize = 10_000;
-
-/// An error about one place in the data; row 0 means the whole file.
-fn input_error(
-    origin: &str,
-    row: u64,
-    column: Option<&str>,
-    found: impl Into<String>,
-    expected: impl Into<String>,
-) -> Error {
-    Error::Input {
-        origin: origin.to_owned(),
-        row,
-        column: column.map(str::to_owned),
-        found: found.into(),
-        expected: expected.into(),
-    }
-}
 
 /// Text as an error message shows it: quoted, control characters escaped, not too long.
 fn quoted(text: &str) -> String {

@@ -39,7 +39,7 @@ pub use number::{Cell, MISSING_SPELLINGS, cell};
 pub use open::{Format, OpenOptions, open, open_reader};
 pub use record::{LABEL_COLUMN, OddCell, Oddity, RecordBlock, Schema};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, input_error as refuse};
 
 /// Something that can be read a block of records at a time, in constant memory.
 pub trait RecordSource: Send {
@@ -62,23 +62,6 @@ pub trait RecordSource: Send {
 
     /// How far the reading is, from 0 to 1, where that can be known.
     fn progress(&self) -> Option<f64>;
-}
-
-/// An error about `row` (from 1; 0 for the whole source) and perhaps a column of `origin`.
-fn refuse(
-    origin: &str,
-    row: u64,
-    column: Option<&str>,
-    found: impl Into<String>,
-    expected: impl Into<String>,
-) -> Error {
-    Error::Input {
-        origin: origin.to_owned(),
-        row,
-        column: column.map(str::to_owned),
-        found: found.into(),
-        expected: expected.into(),
-    }
 }
 
 /// Refuses a name that stands twice.
