@@ -10,6 +10,7 @@
 //! | [`uniform`](fn@uniform) | uniform sampling without replacement |
 //! | [`two_pass_scores`](fn@two_pass_scores), [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
 //! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
+//! | [`SequentialDictionary`] | what dictionaries that follow a stream have in common |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod batch_exact;
@@ -23,6 +24,7 @@ mod matrix;
 #[cfg(test)]
 mod oracle;
 mod rpcholesky;
+mod sequential;
 mod two_pass_scores;
 mod uniform;
 
@@ -32,5 +34,6 @@ pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};
+pub use sequential::{SequentialDictionary, SketchReport, TheoremConstants};
 pub use two_pass_scores::{ScoreEstimator, ScoreSums, two_pass_scores};
 pub use uniform::uniform;
