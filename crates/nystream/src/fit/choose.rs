@@ -1,11 +1,11 @@
 //! What is left to choose after the first pass, from its sample: the bandwidth and the kind of dictionary.
 //!
 //! `auto` starts at the median heuristic and climbs: Nyström models of the bandwidths tried are fitted
-//! to one part of the sample (ridge by generalised cross-validation) and judged by their squared error
-//! on the other. Steps of a factor 2 with small models lead downhill; steps of √2 and 2^¼ with models
+//! to the sample (ridge by generalised cross-validation) and judged by their squared error on each row
+//! left out. Steps of a factor 2 with small models lead downhill; steps of √2 and 2^¼ with models
 //! of the full budget refine. Not in the papers; the median heuristic alone is often off by a factor
-//! of 2 to 8. The dictionary is chosen the same way: randomly pivoted Cholesky approximates the
-//! kernel matrix better at equal size, but rows drawn uniformly can still predict better, for
+//! of 2 to 8. The dictionary is chosen by its error on rows held out: randomly pivoted Cholesky approximates
+//! the kernel matrix better at equal size, but rows drawn uniformly can still predict better, for
 //! they stand where new rows will.
 
 use faer::Mat;
@@ -138,7 +138,7 @@ impl Search<'_> {
             return Ok(known.verdict.error);
         }
         let kernel = self.options.kernel.with_bandwidth(bandwidth)?;
-        let verdict = self.trial.run(&kernel, DictionaryMethod::Uniform, size)?;
+        let verdict = self.trial.left_out(&kernel, size)?;
         self.tried.push(Tried { bandwidth, size, verdict });
         Ok(verdict.error)
     }
@@ -152,11 +152,11 @@ impl Search<'_> {
             let method = if plain { DictionaryMethod::RpCholesky } else { DictionaryMethod::Uniform };
             return Ok((asked.unwrap_or(method), None));
         }
-        let uniform = self.trial.run(kernel, DictionaryMethod::Uniform, self.fine())?;
+        let uniform = self.trial.held_out(kernel, DictionaryMethod::Uniform, self.fine())?;
         if asked.is_some() || self.options.leverage_ridge.is_some() {
             return Ok((asked.unwrap_or(DictionaryMethod::Uniform), Some(uniform)));
         }
-        let pivoted = self.trial.run(kernel, DictionaryMethod::RpCholesky, self.fine())?;
+        let pivoted = self.trial.held_out(kernel, DictionaryMethod::RpCholesky, self.fine())?;
         Ok(if pivoted.error < uniform.error {
             (DictionaryMethod::RpCholesky, Some(pivoted))
         } else {

@@ -1,16 +1,20 @@
-//! Trials on the sample of the first pass: one part to learn from, one to be judged on.
+//! Trials on the sample of the first pass.
+//!
+//! Bandwidths are judged by leaving out one row at a time, which ridge regression gives without fitting again: every row
+//! is learnt from and judged on, so a few outliers decide less than in a held-out fifth. Rows that are atoms are not
+//! judged: they shaped the features. Kinds of dictionary choose different atoms, so they are judged on rows held out.
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 
 use super::codes::TargetCodes;
 use super::summing::Summing;
-use crate::error::Result;
-use crate::kernel::Kernel;
-use crate::model::PredictWorkspace;
+use crate::error::{Error, Result};
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::model::{PredictWorkspace, Uncertainty};
 use crate::preprocess::Batch;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{Ridge, SolverOptions};
+use crate::solver::{NystromFit, Ridge, SolverOptions};
 
 /// Share of the sample that trials are judged on: one row in this many.
 const JUDGED_SHARE: usize = 5;
@@ -18,6 +22,8 @@ const JUDGED_SHARE: usize = 5;
 const MOST_JUDGED: usize = 2500;
 /// Rows a kernel block holds.
 const BLOCK: usize = 1024;
+/// Least share of a left-out prediction that the other rows must have.
+const LEAST_REST: f64 = 1e-6;
 
 /// How large a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +47,8 @@ pub(super) struct Verdict {
 
 /// The sample, split.
 pub(super) struct Trial<'a> {
+    all: Rows<'a>,
+    all_codes: Mat<f64>,
     learn: Rows<'a>,
     judge: Rows<'a>,
     learn_codes: Mat<f64>,
@@ -57,10 +65,12 @@ impl<'a> Trial<'a> {
         let mut coded = Mat::new();
         codes.encode(&sample.targets, &mut coded);
         Self {
+            all: rows,
             judge: rows.slice(0, judged),
             judge_codes: coded.subrows(0, judged).to_owned(),
             learn: rows.slice(judged, rows.len()),
             learn_codes: coded.subrows(judged, rows.len() - judged).to_owned(),
+            all_codes: coded,
             seed,
             leverage_ridge,
         }
@@ -72,32 +82,86 @@ impl<'a> Trial<'a> {
     }
 
     /// Fits a Nyström model to the one part and judges it on the other.
-    pub fn run(&self, kernel: &Kernel, method: DictionaryMethod, size: Size) -> Result<Verdict> {
+    pub fn held_out(&self, kernel: &Kernel, method: DictionaryMethod, size: Size) -> Result<Verdict> {
         let learn = self.learn.slice(0, self.learn.len().min(size.rows));
+        let (_, fit) = self.fit(kernel, method, size.atoms, learn, self.learn_codes.as_ref())?;
+        let mut values = Vec::new();
+        fit.model.predict(self.judge, &mut PredictWorkspace::default(), &mut values)?;
+        let judged: Vec<usize> = (0..self.judge.len()).collect();
+        let error = relative_error(&judged, self.judge_codes.as_ref(), &values);
+        Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
+    }
+
+    /// Fits a Nyström model of uniform atoms and judges it on the rows it learnt from, each without itself.
+    pub fn left_out(&self, kernel: &Kernel, size: Size) -> Result<Verdict> {
+        let learn = self.all.slice(0, self.all.len().min(size.rows));
+        let (dictionary, fit) =
+            self.fit(kernel, DictionaryMethod::Uniform, size.atoms, learn, self.all_codes.as_ref())?;
+        let mut values = Vec::new();
+        fit.model.predict(learn, &mut PredictWorkspace::default(), &mut values)?;
+        let Some(Uncertainty::Nystrom(posterior)) = fit.model.uncertainty() else {
+            return Err(Error::Internal("a trial without a posterior"));
+        };
+        let outputs = self.all_codes.ncols();
+        let (centres, mut workspace) = (Centres::new(dictionary.atoms().rows()), KernelWorkspace::default());
+        for start in (0..learn.len()).step_by(BLOCK) {
+            let part = learn.slice(start, (start + BLOCK).min(learn.len()));
+            let mut block = Mat::zeros(part.len(), dictionary.len());
+            kernel.block(part, &centres, &mut workspace, block.as_mut());
+            for (i, pull) in posterior.leverages(block.as_ref()).into_iter().enumerate() {
+                let row = start + i;
+                // At a pull of 1 the others say nothing of the row; just below, rounding rules.
+                let rest = (1.0 - pull).max(LEAST_REST);
+                for t in 0..outputs {
+                    let value = &mut values[row * outputs + t];
+                    *value = (*value - pull.min(1.0 - LEAST_REST) * self.all_codes[(row, t)]) / rest;
+                }
+            }
+        }
+        let mut is_atom = vec![false; learn.len()];
+        dictionary.indices().iter().for_each(|&i| is_atom[i as usize] = true);
+        let mut judged: Vec<usize> = (0..learn.len()).filter(|&i| !is_atom[i]).collect();
+        if judged.len() < self.judge.len() {
+            judged = (0..learn.len()).collect();
+        }
+        let error = relative_error(&judged, self.all_codes.as_ref(), &values);
+        Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
+    }
+
+    fn fit(
+        &self,
+        kernel: &Kernel,
+        method: DictionaryMethod,
+        atoms: usize,
+        rows: Rows,
+        codes: MatRef<'_, f64>,
+    ) -> Result<(Dictionary, NystromFit)> {
         let options = DictionaryOptions {
             leverage_ridge: self.leverage_ridge,
             seed: self.seed,
-            ..DictionaryOptions::new(size.atoms)
+            ..DictionaryOptions::new(atoms)
         };
-        let (dictionary, _): (Dictionary, _) = build(method, kernel, learn, &options)?;
-        let outputs = self.learn_codes.ncols();
-        let mut summing = Summing::new(*kernel, &dictionary, outputs, true)?;
-        for start in (0..learn.len()).step_by(BLOCK) {
-            let part = learn.slice(start, (start + BLOCK).min(learn.len()));
-            summing.add(part, self.learn_codes.subrows(start, part.len()));
+        let (dictionary, _) = build(method, kernel, rows, &options)?;
+        let mut summing = Summing::new(*kernel, &dictionary, codes.ncols(), true)?;
+        for start in (0..rows.len()).step_by(BLOCK) {
+            let part = rows.slice(start, (start + BLOCK).min(rows.len()));
+            summing.add(part, codes.subrows(start, part.len()));
         }
         let settings = SolverOptions { ridge: Ridge::Auto, intercept: true };
         let fit = summing.sums().solve(kernel, &dictionary, &settings)?;
-        let mut values = Vec::new();
-        fit.model.predict(self.judge, &mut PredictWorkspace::default(), &mut values)?;
-        let mut error = 0.0;
-        for t in 0..outputs {
-            let truth = self.judge_codes.col(t);
-            let mean = truth.iter().sum::<f64>() / truth.nrows() as f64;
-            let spread: f64 = truth.iter().map(|y| (y - mean).powi(2)).sum();
-            let missed: f64 = truth.iter().enumerate().map(|(i, y)| (y - values[i * outputs + t]).powi(2)).sum();
-            error += if spread > 0.0 { missed / spread / outputs as f64 } else { 0.0 };
-        }
-        Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
+        Ok((dictionary, fit))
     }
+}
+
+/// Squared error of `values` (rows × outputs) on the judged rows, relative to that of their mean, averaged over outputs.
+fn relative_error(judged: &[usize], truth: MatRef<'_, f64>, values: &[f64]) -> f64 {
+    let outputs = truth.ncols();
+    let mut error = 0.0;
+    for t in 0..outputs {
+        let mean = judged.iter().map(|&i| truth[(i, t)]).sum::<f64>() / judged.len() as f64;
+        let spread: f64 = judged.iter().map(|&i| (truth[(i, t)] - mean).powi(2)).sum();
+        let missed: f64 = judged.iter().map(|&i| (truth[(i, t)] - values[i * outputs + t]).powi(2)).sum();
+        error += if spread > 0.0 { missed / spread / outputs as f64 } else { 0.0 };
+    }
+    error
 }

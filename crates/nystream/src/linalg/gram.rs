@@ -69,7 +69,8 @@ impl GramSum {
         if rows * self.dim * self.dim / 2 < PARALLEL_WORK {
             self.tiles.iter_mut().for_each(update);
         } else {
-            self.tiles.par_iter_mut().for_each(update);
+            // Each tile can be taken by whichever thread is free: one held up by the rest of the machine must not hold up all.
+            self.tiles.par_iter_mut().with_max_len(1).for_each(update);
         }
     }
 
