@@ -8,13 +8,13 @@ use faer::{Mat, MatRef};
 
 use super::codes::TargetCodes;
 use super::summing::Summing;
-use crate::error::{Error, Result};
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::model::{PredictWorkspace, Uncertainty};
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::model::PredictWorkspace;
 use crate::preprocess::Batch;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{NystromFit, Ridge, SolverOptions};
+use crate::solver::{NystromFit, Ridge, SolverOptions, left_out_outputs};
 
 /// Share of the sample that trials are judged on: one row in this many.
 const JUDGED_SHARE: usize = 5;
@@ -22,8 +22,6 @@ const JUDGED_SHARE: usize = 5;
 const MOST_JUDGED: usize = 2500;
 /// Rows a kernel block holds.
 const BLOCK: usize = 1024;
-/// Least share of a left-out prediction that the other rows must have.
-const LEAST_REST: f64 = 1e-6;
 
 /// How large a trial is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,27 +95,8 @@ impl<'a> Trial<'a> {
         let learn = self.all.slice(0, self.all.len().min(size.rows));
         let (dictionary, fit) =
             self.fit(kernel, DictionaryMethod::Uniform, size.atoms, learn, self.all_codes.as_ref())?;
-        let mut values = Vec::new();
-        fit.model.predict(learn, &mut PredictWorkspace::default(), &mut values)?;
-        let Some(Uncertainty::Nystrom(posterior)) = fit.model.uncertainty() else {
-            return Err(Error::Internal("a trial without a posterior"));
-        };
-        let outputs = self.all_codes.ncols();
-        let (centres, mut workspace) = (Centres::new(dictionary.atoms().rows()), KernelWorkspace::default());
-        for start in (0..learn.len()).step_by(BLOCK) {
-            let part = learn.slice(start, (start + BLOCK).min(learn.len()));
-            let mut block = Mat::zeros(part.len(), dictionary.len());
-            kernel.block(part, &centres, &mut workspace, block.as_mut());
-            for (i, pull) in posterior.leverages(block.as_ref()).into_iter().enumerate() {
-                let row = start + i;
-                // At a pull of 1 the others say nothing of the row; just below, rounding rules.
-                let rest = (1.0 - pull).max(LEAST_REST);
-                for t in 0..outputs {
-                    let value = &mut values[row * outputs + t];
-                    *value = (*value - pull.min(1.0 - LEAST_REST) * self.all_codes[(row, t)]) / rest;
-                }
-            }
-        }
+        let codes = self.all_codes.as_ref().subrows(0, learn.len());
+        let values = left_out_outputs(&fit.model, learn, codes)?;
         let mut is_atom = vec![false; learn.len()];
         dictionary.indices().iter().for_each(|&i| is_atom[i as usize] = true);
         let mut judged: Vec<usize> = (0..learn.len()).filter(|&i| !is_atom[i]).collect();
@@ -136,11 +115,8 @@ impl<'a> Trial<'a> {
         rows: Rows,
         codes: MatRef<'_, f64>,
     ) -> Result<(Dictionary, NystromFit)> {
-        let options = DictionaryOptions {
-            leverage_ridge: self.leverage_ridge,
-            seed: self.seed,
-            ..DictionaryOptions::new(atoms)
-        };
+        let options =
+            DictionaryOptions { leverage_ridge: self.leverage_ridge, seed: self.seed, ..DictionaryOptions::new(atoms) };
         let (dictionary, _) = build(method, kernel, rows, &options)?;
         let mut summing = Summing::new(*kernel, &dictionary, codes.ncols(), true)?;
         for start in (0..rows.len()).step_by(BLOCK) {

@@ -12,13 +12,12 @@ use super::options::FitOptions;
 use super::reservoir::Reservoir;
 use super::summing::Summing;
 use crate::error::{Error, Result};
-use crate::kernel::{Kernel, KernelWorkspace};
-use crate::model::{Calibration, KernelModel, PredictWorkspace, Summary, TrainedModel, Uncertainty, class_scores};
+use crate::kernel::Kernel;
+use crate::model::{Calibration, KernelModel, Summary, TrainedModel, class_scores};
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan};
 use crate::random::Generator;
-use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{NystromSums, Ridge, fit_calibration};
+use crate::solver::{NystromSums, Ridge, fit_calibration, left_out_outputs};
 use crate::source::{RecordBlock, RecordSource};
 
 /// Records read at a time in the first pass.
@@ -222,26 +221,11 @@ fn needs_precision(ridge: Ridge, choice: &Choice, rows: u64, atoms: usize) -> bo
 
 /// Fits probabilities on the leave-one-out scores of the sample.
 fn calibrate(model: &KernelModel, sample: &Batch, codes: &TargetCodes, classes: usize) -> Result<Calibration> {
-    let Some(Uncertainty::Nystrom(posterior)) = model.uncertainty() else {
-        return Err(Error::Internal("a Nyström fit without its posterior"));
-    };
     let count = sample.len().min(CALIBRATE);
-    let rows: Rows = sample.rows.rows().slice(0, count);
-    let mut outputs = Vec::new();
-    model.predict(rows, &mut PredictWorkspace::default(), &mut outputs)?;
-    let mut block = Mat::zeros(count, model.centres().len());
-    model.kernel().block(rows, model.centres(), &mut KernelWorkspace::default(), block.as_mut());
-    let leverages = posterior.leverages(block.as_ref());
     let mut coded = Mat::new();
     codes.encode(&sample.targets[..count], &mut coded);
-    let width = codes.outputs();
-    for (i, &h) in leverages.iter().enumerate() {
-        for t in 0..width {
-            let fitted = &mut outputs[i * width + t];
-            *fitted = (*fitted - h * coded[(i, t)]) / (1.0 - h).max(1e-6);
-        }
-    }
-    scores_to_calibration(&outputs, &sample.targets[..count], width, classes)
+    let outputs = left_out_outputs(model, sample.rows.rows().slice(0, count), coded.as_ref())?;
+    scores_to_calibration(&outputs, &sample.targets[..count], codes.outputs(), classes)
 }
 
 /// Calibrates on left-out outputs (rows × width) of rows with these class indices.
