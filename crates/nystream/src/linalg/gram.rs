@@ -85,6 +85,40 @@ impl GramSum {
         Ok(())
     }
 
+    /// Multiplies the sum by a number.
+    pub fn scale(&mut self, factor: f64) {
+        self.tiles.iter_mut().flat_map(|tile| &mut tile.data).for_each(|v| *v *= factor);
+    }
+
+    /// The sum whose lower triangle this is.
+    pub fn from_matrix(matrix: MatRef<'_, f64>) -> Self {
+        let mut sum = Self::new(matrix.nrows());
+        for tile in &mut sum.tiles {
+            for j in 0..tile.width {
+                for i in 0..tile.height {
+                    let (row, col) = (tile.row + i, tile.col + j);
+                    if row >= col {
+                        tile.data[j * tile.height + i] = matrix[(row, col)];
+                    }
+                }
+            }
+        }
+        sum
+    }
+
+    /// Writes the lower triangle.
+    pub fn write_lower(&self, mut out: MatMut<'_, f64>) {
+        for tile in &self.tiles {
+            for j in 0..tile.width {
+                // In tiles on the diagonal only the rows from the diagonal on.
+                let first = (tile.col + j).saturating_sub(tile.row).min(tile.height);
+                for i in first..tile.height {
+                    out[(tile.row + i, tile.col + j)] = tile.data[j * tile.height + i];
+                }
+            }
+        }
+    }
+
     /// The whole symmetric matrix.
     pub fn to_matrix(&self) -> Mat<f64> {
         let mut out = Mat::zeros(self.dim, self.dim);

@@ -152,7 +152,7 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
     let path = RidgePath {
         loadings: (0..targets.ncols()).map(|t| projected.col(t).iter().copied().collect()).collect(),
         target_squares: (0..targets.ncols()).map(|t| targets.col(t).squared_norm_l2()).collect(),
-        rows: n as u64,
+        rows: n as f64,
         intercept,
         floor,
         eigenvalues: eigen.values.iter().map(|l| l.max(0.0)).collect(),

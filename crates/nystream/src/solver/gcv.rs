@@ -25,8 +25,8 @@ pub struct RidgePath {
     pub loadings: Vec<Vec<f64>>,
     /// For each target, Σy² (after centring, if there is an intercept).
     pub target_squares: Vec<f64>,
-    /// Number of rows.
-    pub rows: u64,
+    /// Number of rows (Σw, if they have weights).
+    pub rows: f64,
     /// Whether an intercept takes one more degree of freedom.
     pub intercept: bool,
     /// Smallest ridge that rounding errors allow.
@@ -52,7 +52,7 @@ impl RidgePath {
         mut eigenvalues: Vec<f64>,
         projections: Vec<Vec<f64>>,
         target_squares: Vec<f64>,
-        rows: u64,
+        rows: f64,
         intercept: bool,
         floor: f64,
     ) -> Self {
@@ -68,7 +68,7 @@ impl RidgePath {
 
     fn free_rows(&self, ridge: f64) -> f64 {
         let shrunk: f64 = self.eigenvalues.iter().map(|&l| ridge / (l + ridge)).sum();
-        self.rows as f64 - (self.eigenvalues.len() + usize::from(self.intercept)) as f64 + shrunk
+        self.rows - (self.eigenvalues.len() + usize::from(self.intercept)) as f64 + shrunk
     }
 
     /// Degrees of freedom of the ridge μ.
@@ -90,7 +90,7 @@ impl RidgePath {
     /// GCV of one target at the ridge μ; infinite where the model has as many parameters as rows.
     pub fn score(&self, target: usize, ridge: f64) -> f64 {
         let free = self.free_rows(ridge);
-        if free <= 0.0 { f64::INFINITY } else { self.rows as f64 * self.residual(target, ridge) / (free * free) }
+        if free <= 0.0 { f64::INFINITY } else { self.rows * self.residual(target, ridge) / (free * free) }
     }
 
     fn objective(&self, log_ridge: f64) -> f64 {
@@ -147,7 +147,7 @@ mod tests {
         let projection = eigen.vectors.transpose() * (phi.transpose() * &y);
         let projections = vec![(0..m).map(|i| projection[(i, 0)]).collect()];
         let squares = vec![y.squared_norm_l2()];
-        let path = RidgePath::from_projections(eigen.values, projections, squares, n as u64, false, 0.0);
+        let path = RidgePath::from_projections(eigen.values, projections, squares, n as f64, false, 0.0);
         (phi, y, path)
     }
 

@@ -8,7 +8,9 @@ mod calibrate;
 mod exact;
 mod gcv;
 mod left_out;
+mod moving;
 mod nystrom;
+mod recursive;
 mod settings;
 mod whitening;
 
@@ -17,6 +19,8 @@ pub use calibrate::fit_calibration;
 pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
 pub use left_out::left_out_outputs;
+pub use moving::move_sums;
 pub use nystrom::{NystromFit, NystromSums};
+pub use recursive::{Innovations, RecursiveRidge};
 pub use settings::{Ridge, SolverOptions};
 pub use whitening::Whitening;

@@ -31,15 +31,17 @@ use crate::sketch::Dictionary;
 #[derive(Debug, Clone)]
 pub struct NystromSums {
     /// What turns kernels into the features that are summed; none if the kernels themselves are.
-    whitening: Option<Whitening>,
-    gram: GramSum,
-    feature_sum: Vec<f64>,
+    pub(super) whitening: Option<Whitening>,
+    pub(super) gram: GramSum,
+    pub(super) feature_sum: Vec<f64>,
     /// Σφy, all targets of a feature together.
-    cross: Vec<f64>,
-    target_sum: Vec<f64>,
-    target_squares: Vec<f64>,
-    energy: f64,
-    rows: u64,
+    pub(super) cross: Vec<f64>,
+    pub(super) target_sum: Vec<f64>,
+    pub(super) target_squares: Vec<f64>,
+    pub(super) energy: f64,
+    /// Σw: the number of rows, if none has a weight of its own and none is forgotten.
+    pub(super) weight: f64,
+    pub(super) rows: u64,
 }
 
 /// A solved problem.
@@ -82,6 +84,7 @@ impl NystromSums {
             target_sum: vec![0.0; targets],
             target_squares: vec![0.0; targets],
             energy: 0.0,
+            weight: 0.0,
             rows: 0,
         }
     }
@@ -91,9 +94,7 @@ impl NystromSums {
     /// Targets far from zero should be shifted by about their mean, to keep their digits. The block is left in an
     /// unspecified state.
     pub fn add(&mut self, mut block: MatMut<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
-        if let Some(whitening) = &self.whitening {
-            whitening.apply(block.as_mut());
-        }
+        self.to_features(block.as_mut());
         let block = block.as_ref();
         self.gram.add(block);
         add_column_products(block, targets, &mut self.feature_sum, &mut self.cross);
@@ -102,7 +103,48 @@ impl NystromSums {
             self.target_squares[t] += column.iter().map(|v| v * v).sum::<f64>();
         }
         self.energy += energy;
+        self.weight += block.nrows() as f64;
         self.rows += block.nrows() as u64;
+    }
+
+    /// Turns a block of kernels into what is summed, in place.
+    pub(super) fn to_features(&self, block: MatMut<'_, f64>) {
+        if let Some(whitening) = &self.whitening {
+            whitening.apply(block);
+        }
+    }
+
+    /// Adds rows of features, each with its targets times the root of its weight; the last column of `block` holds the
+    /// roots themselves. `energy` is Σw k(x,x).
+    pub(super) fn add_weighted(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
+        let (features, roots) = (block.subcols(0, self.gram.dim()), block.col(self.gram.dim()));
+        let (atoms, outputs) = (self.gram.dim(), targets.ncols());
+        self.gram.add(features);
+        // One reading of the block for Σφy and Σφ: the roots stand beside the targets.
+        let beside =
+            Mat::from_fn(block.nrows(), outputs + 1, |i, t| if t < outputs { targets[(i, t)] } else { roots[i] });
+        let (mut unused, mut products) = (vec![0.0; atoms], vec![0.0; atoms * (outputs + 1)]);
+        add_column_products(features, beside.as_ref(), &mut unused, &mut products);
+        for (j, sums) in products.chunks_exact(outputs + 1).enumerate() {
+            (0..outputs).for_each(|t| self.cross[j * outputs + t] += sums[t]);
+            self.feature_sum[j] += sums[outputs];
+        }
+        for (t, column) in targets.col_iter().enumerate() {
+            self.target_sum[t] += column.iter().zip(roots.iter()).map(|(v, root)| v * root).sum::<f64>();
+            self.target_squares[t] += column.iter().map(|v| v * v).sum::<f64>();
+        }
+        self.energy += energy;
+        self.weight += roots.iter().map(|root| root * root).sum::<f64>();
+        self.rows += block.nrows() as u64;
+    }
+
+    /// Multiplies every sum: rows so far count for less.
+    pub fn fade(&mut self, factor: f64) {
+        self.gram.scale(factor);
+        let sums = [&mut self.feature_sum, &mut self.cross, &mut self.target_sum, &mut self.target_squares];
+        sums.into_iter().flatten().for_each(|v| *v *= factor);
+        self.energy *= factor;
+        self.weight *= factor;
     }
 
     /// Adds the sums of other rows with the same atoms (and, if features are summed, the same map to them).
@@ -123,6 +165,7 @@ impl NystromSums {
         add(&mut self.target_sum, &other.target_sum);
         add(&mut self.target_squares, &other.target_squares);
         self.energy += other.energy;
+        self.weight += other.weight;
         self.rows += other.rows;
         Ok(())
     }
@@ -130,6 +173,26 @@ impl NystromSums {
     /// Number of rows summed.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Whether features are summed, not kernels.
+    pub fn is_whitened(&self) -> bool {
+        self.whitening.is_some()
+    }
+
+    /// Σw of the rows summed.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Number of targets.
+    pub fn targets(&self) -> usize {
+        self.target_sum.len()
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 
     /// Solves for every target.
@@ -143,7 +206,7 @@ impl NystromSums {
         }
         let ridge = options.ridge.validated()?;
         let centres = Centres::new(dictionary.atoms().rows());
-        let n = self.rows as f64;
+        let n = self.weight;
         let weights = dictionary.weights();
 
         // Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ.
@@ -198,7 +261,7 @@ impl NystromSums {
                     eigen.values,
                     projections,
                     squares.clone(),
-                    self.rows,
+                    n,
                     options.intercept,
                     floor,
                 );

@@ -1,0 +1,415 @@
+//! Ridge regression that predicts every row before learning it, a block of rows at a time.
+//!
+//! Recursive least squares does this row by row and is bound by memory. The same numbers follow from matrix products
+//! over a block: let A = Σφφᵀ + μR before the block (R the regulariser, the intercept a feature that is always 1), A = LLᵀ,
+//! θ = A⁻¹Σφy, and Φ the rows of the block. With V = L⁻¹Φᵀ and I + VᵀV = CCᵀ, the errors of all rows, each predicted
+//! from the rows before it, are e = diag(C) C⁻¹ (y − Φθ): C with its columns divided by their diagonal is the unit
+//! triangle U of I + VᵀV = UDUᵀ, and e = U⁻¹(y − Φθ). Row i's predictive variance is σ²D_ii, D_ii = C_ii². (These are the
+//! innovations of a Kalman filter; T. Kailath, "An innovations approach to least-squares estimation", IEEE TAC 13, 1968.)
+//!
+//! A row of weight w counts as √w φ and √w y, and its error comes out times √w. A block of b rows costs b m² + b² m/2 +
+//! m³/6 multiply-adds beside its kernels: least a row at b = m/√3.
+
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
+use faer::{Accum, Mat, MatMut, MatRef};
+
+use super::nystrom::NystromSums;
+use super::whitening::Whitening;
+use crate::error::Result;
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::linalg::{Cholesky, parallelism};
+use crate::rows::Rows;
+use crate::sketch::Dictionary;
+
+/// Precision of the intercept before any row, in rows: it is not penalised, but must have a value.
+const INTERCEPT_PRIOR: f64 = 1e-6;
+
+/// Sums over a stream, and the solution from them that the next block starts with.
+#[derive(Debug)]
+pub struct RecursiveRidge {
+    kernel: Kernel,
+    dictionary: Dictionary,
+    centres: Centres,
+    /// R where kernels are summed, K_ZZ + γS⁻²; none where features are, whose R is the identity.
+    regulariser: Option<Mat<f64>>,
+    sums: NystromSums,
+    ridge: f64,
+    start: Start,
+    workspace: KernelWorkspace,
+    scratch: Scratch,
+}
+
+/// L and θ at the start of a block.
+#[derive(Debug)]
+struct Start {
+    factor: Cholesky,
+    theta: Mat<f64>,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    features: Vec<f64>,
+    solved: Vec<f64>,
+    products: Vec<f64>,
+    targets: Vec<f64>,
+    residuals: Vec<f64>,
+    diagonals: Vec<f64>,
+}
+
+/// What was predicted of a block before it was learnt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Innovations {
+    /// Row-major, rows × targets: predictions, each from the rows before it.
+    pub predictions: Vec<f64>,
+    /// D of each row: the variance of its prediction error, noise included, over σ². What the atoms leave out is not in it.
+    pub variance_factors: Vec<f64>,
+}
+
+impl RecursiveRidge {
+    /// No rows yet. With `precise`, features are summed instead of kernels (see [`NystromSums::whitened`]). The
+    /// dictionary's γ must be above 0.
+    pub fn new(kernel: Kernel, dictionary: Dictionary, targets: usize, ridge: f64, precise: bool) -> Result<Self> {
+        let sums = if precise {
+            NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, targets)
+        } else {
+            NystromSums::new(dictionary.len(), targets)
+        };
+        Self::from_sums(kernel, dictionary, sums, ridge)
+    }
+
+    /// Goes on from sums over the same atoms.
+    pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
+        let centres = Centres::new(dictionary.atoms().rows());
+        let mut workspace = KernelWorkspace::default();
+        let regulariser = (!sums.is_whitened()).then(|| {
+            let atoms = dictionary.atoms().rows();
+            let mut overlap = Mat::zeros(atoms.len(), atoms.len());
+            kernel.block(atoms, &centres, &mut workspace, overlap.as_mut());
+            for (i, weight) in dictionary.weights().iter().enumerate() {
+                overlap[(i, i)] += dictionary.leverage_ridge() / (weight * weight);
+            }
+            overlap
+        });
+        let start = Start::new(&sums, regulariser.as_ref(), ridge)?;
+        let scratch = Scratch::default();
+        Ok(Self { kernel, dictionary, centres, regulariser, sums, ridge, start, workspace, scratch })
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The atoms.
+    pub fn dictionary(&self) -> &Dictionary {
+        &self.dictionary
+    }
+
+    /// The sums so far.
+    pub fn sums(&self) -> &NystromSums {
+        &self.sums
+    }
+
+    /// μ.
+    pub fn ridge(&self) -> f64 {
+        self.ridge
+    }
+
+    /// Changes μ.
+    pub fn set_ridge(&mut self, ridge: f64) -> Result<()> {
+        self.ridge = ridge;
+        self.restart()
+    }
+
+    /// Lets all rows so far count for less by a factor.
+    pub fn fade(&mut self, factor: f64) -> Result<()> {
+        self.sums.fade(factor);
+        self.restart()
+    }
+
+    fn restart(&mut self) -> Result<()> {
+        self.start = Start::new(&self.sums, self.regulariser.as_ref(), self.ridge)?;
+        Ok(())
+    }
+
+    /// Predictions of rows from all rows so far, row-major.
+    pub fn predict(&mut self, rows: Rows, out: &mut Vec<f64>) {
+        self.load(rows, None);
+        let (height, width) = (rows.len(), self.width());
+        let features = MatRef::from_column_major_slice(&self.scratch.features[..height * width], height, width);
+        let values = features * &self.start.theta;
+        out.clear();
+        out.extend((0..height).flat_map(|i| (0..values.ncols()).map(move |t| (i, t))).map(|(i, t)| values[(i, t)]));
+    }
+
+    /// Predicts every row from those before it, then learns the block. `weights` are one a row, all above 0; none: all 1.
+    pub fn advance(
+        &mut self,
+        rows: Rows,
+        targets: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        out: &mut Innovations,
+    ) -> Result<()> {
+        self.load(rows, weights);
+        let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
+        let scratch = &mut self.scratch;
+        let features = MatRef::from_column_major_slice(&scratch.features[..height * width], height, width);
+        let roots = features.col(width - 1);
+        // √w y and √w (y − Φθ).
+        resize(&mut scratch.targets, height * outputs);
+        let mut scaled = MatMut::from_column_major_slice_mut(&mut scratch.targets, height, outputs);
+        for t in 0..outputs {
+            (0..height).for_each(|i| scaled[(i, t)] = roots[i] * targets[(i, t)]);
+        }
+        let scaled = scaled.as_ref();
+        resize(&mut scratch.residuals, height * outputs);
+        let mut residuals = MatMut::from_column_major_slice_mut(&mut scratch.residuals, height, outputs);
+        residuals.copy_from(scaled);
+        let par = parallelism(height * width * outputs);
+        matmul(residuals.as_mut(), Accum::Add, features, self.start.theta.as_ref(), -1.0, par);
+        // Vᵀ, then I + VᵀV = CCᵀ.
+        resize(&mut scratch.solved, height * width);
+        scratch.solved.copy_from_slice(&scratch.features[..height * width]);
+        let mut solved = MatMut::from_column_major_slice_mut(&mut scratch.solved, height, width);
+        self.start.factor.forward_in_place(solved.as_mut().transpose_mut());
+        resize(&mut scratch.products, height * height);
+        let mut products = MatMut::from_column_major_slice_mut(&mut scratch.products, height, height);
+        let (whole, lower) = (BlockStructure::Rectangular, BlockStructure::TriangularLower);
+        let solved = solved.as_ref();
+        let par = parallelism(height * height * width / 2);
+        triangular::matmul(
+            products.as_mut(),
+            lower,
+            Accum::Replace,
+            solved,
+            whole,
+            solved.transpose(),
+            whole,
+            1.0,
+            par,
+        );
+        (0..height).for_each(|i| products[(i, i)] += 1.0);
+        let factor = Cholesky::new(products.as_ref(), "innovations")?;
+        factor.forward_in_place(residuals.as_mut());
+        let pivots = factor.factor().diagonal().column_vector();
+        out.variance_factors.clear();
+        out.variance_factors.extend(pivots.iter().map(|pivot| pivot * pivot));
+        out.predictions.clear();
+        for i in 0..height {
+            out.predictions.extend((0..outputs).map(|t| targets[(i, t)] - pivots[i] * residuals[(i, t)] / roots[i]));
+        }
+        // Now learn it.
+        let energy = (0..height).map(|i| roots[i] * roots[i] * scratch.diagonals[i]).sum();
+        self.sums.add_weighted(features, scaled, energy);
+        self.restart()
+    }
+
+    fn width(&self) -> usize {
+        self.dictionary.len() + 1
+    }
+
+    /// Writes √w (φ, 1) of the rows to the scratch memory, and their k(x,x).
+    fn load(&mut self, rows: Rows, weights: Option<&[f64]>) {
+        let (height, atoms) = (rows.len(), self.dictionary.len());
+        let scratch = &mut self.scratch;
+        resize(&mut scratch.features, height * (atoms + 1));
+        let mut all = MatMut::from_column_major_slice_mut(&mut scratch.features, height, atoms + 1);
+        let (mut features, constant) = all.as_mut().split_at_col_mut(atoms);
+        self.kernel.block(rows, &self.centres, &mut self.workspace, features.as_mut());
+        self.sums.to_features(features.as_mut());
+        let roots: Option<Vec<f64>> = weights.map(|weights| weights.iter().map(|w| w.sqrt()).collect());
+        match &roots {
+            Some(roots) => {
+                for column in features.col_iter_mut() {
+                    column.iter_mut().zip(roots).for_each(|(v, root)| *v *= root);
+                }
+                constant.col_mut(0).iter_mut().zip(roots).for_each(|(v, root)| *v = *root);
+            }
+            None => constant.col_mut(0).iter_mut().for_each(|v| *v = 1.0),
+        }
+        resize(&mut scratch.diagonals, height);
+        self.kernel.diagonals(rows, &mut scratch.diagonals);
+    }
+}
+
+fn resize(buffer: &mut Vec<f64>, len: usize) {
+    buffer.resize(len, 0.0);
+}
+
+impl Start {
+    fn new(sums: &NystromSums, regulariser: Option<&Mat<f64>>, ridge: f64) -> Result<Self> {
+        let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
+        let mut normal = Mat::zeros(atoms + 1, atoms + 1);
+        sums.gram.write_lower(normal.as_mut().submatrix_mut(0, 0, atoms, atoms));
+        match regulariser {
+            Some(regulariser) => {
+                for j in 0..atoms {
+                    (j..atoms).for_each(|i| normal[(i, j)] += ridge * regulariser[(i, j)]);
+                }
+            }
+            None => (0..atoms).for_each(|i| normal[(i, i)] += ridge),
+        }
+        (0..atoms).for_each(|j| normal[(atoms, j)] = sums.feature_sum[j]);
+        normal[(atoms, atoms)] = sums.weight() + INTERCEPT_PRIOR;
+        let factor = Cholesky::new(normal.as_ref(), "regularised sums")?;
+        let right = |i: usize, t: usize| if i < atoms { sums.cross[i * outputs + t] } else { sums.target_sum[t] };
+        let mut theta = Mat::from_fn(atoms + 1, outputs, right);
+        for t in 0..outputs {
+            factor.solve_in_place(theta.as_mut().subcols_mut(t, 1));
+        }
+        Ok(Self { factor, theta })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+    use crate::rows::RowBlock;
+
+    struct Problem {
+        data: Vec<f64>,
+        targets: Mat<f64>,
+        weights: Vec<f64>,
+        kernel: Kernel,
+        dictionary: Dictionary,
+    }
+
+    fn problem(rows: usize) -> Problem {
+        let mut rng = Generator::new(8);
+        let data: Vec<f64> = (0..rows * 3).map(|_| rng.normal()).collect();
+        let targets = Mat::from_fn(rows, 2, |i, t| 5.0 + (data[3 * i + t] * 2.0).sin() + 0.1 * rng.normal());
+        let weights = (0..rows).map(|_| 0.2 + 2.0 * rng.uniform()).collect();
+        let all = Rows::dense(&data, rows, 3).unwrap();
+        let chosen: Vec<usize> = (0..12).map(|i| i * rows / 12).collect();
+        let indices = chosen.iter().map(|&i| i as u64).collect();
+        let atom_weights = (0..12).map(|i| 0.5 + 0.1 * f64::from(i)).collect();
+        let dictionary = Dictionary::new(RowBlock::gather(all, &chosen), atom_weights, indices, 0.05).unwrap();
+        Problem { data, targets, weights, kernel: Kernel::gaussian(1.4).unwrap(), dictionary }
+    }
+
+    impl Problem {
+        fn rows(&self) -> Rows<'_> {
+            Rows::dense(&self.data, self.targets.nrows(), 3).unwrap()
+        }
+
+        /// Features (φ, 1) of every row, φ = L⁻¹ S k, naively.
+        fn features(&self) -> Mat<f64> {
+            let atoms = self.dictionary.atoms().rows();
+            let s = self.dictionary.weights();
+            let inner = Mat::from_fn(12, 12, |i, j| {
+                let ridge = if i == j { self.dictionary.leverage_ridge() } else { 0.0 };
+                s[i] * s[j] * self.kernel.pair(atoms.row(i), atoms.row(j)) + ridge
+            });
+            let factor = Cholesky::new(inner.as_ref(), "test").unwrap();
+            let rows = self.rows();
+            let mut kernels = Mat::from_fn(12, rows.len(), |j, i| s[j] * self.kernel.pair(rows.row(i), atoms.row(j)));
+            factor.forward_in_place(kernels.as_mut());
+            Mat::from_fn(rows.len(), 13, |i, j| if j < 12 { kernels[(j, i)] } else { 1.0 })
+        }
+
+        /// Each row predicted by a fit to the rows before it, from scratch; and its variance factor.
+        fn expected(&self, ridge: f64, weighted: bool) -> (Mat<f64>, Vec<f64>) {
+            let features = self.features();
+            let n = features.nrows();
+            let mut predictions = Mat::zeros(n, 2);
+            let mut factors = Vec::new();
+            for i in 0..n {
+                let w = |r: usize| if weighted { self.weights[r] } else { 1.0 };
+                let normal = Mat::from_fn(13, 13, |a, b| {
+                    let prior = if a != b {
+                        0.0
+                    } else if a < 12 {
+                        ridge
+                    } else {
+                        INTERCEPT_PRIOR
+                    };
+                    (0..i).map(|r| w(r) * features[(r, a)] * features[(r, b)]).sum::<f64>() + prior
+                });
+                let factor = Cholesky::new(normal.as_ref(), "test").unwrap();
+                let mut own = Mat::from_fn(13, 1, |a, _| features[(i, a)]);
+                factor.solve_in_place(own.as_mut());
+                let spread: f64 = (0..13).map(|a| features[(i, a)] * own[(a, 0)]).sum();
+                factors.push(1.0 + w(i) * spread);
+                for t in 0..2 {
+                    predictions[(i, t)] = (0..i)
+                        .map(|r| {
+                            let reach: f64 = (0..13).map(|a| features[(r, a)] * own[(a, 0)]).sum();
+                            w(r) * reach * self.targets[(r, t)]
+                        })
+                        .sum();
+                }
+            }
+            (predictions, factors)
+        }
+    }
+
+    #[test]
+    fn blocks_give_the_numbers_of_the_row_by_row_recursion() {
+        let problem = problem(90);
+        for (precise, weighted) in [(true, false), (false, false), (true, true), (false, true)] {
+            let (expected, factors) = problem.expected(0.3, weighted);
+            for sizes in [vec![90], vec![1; 90], vec![7, 40, 1, 42]] {
+                let mut learner =
+                    RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, precise).unwrap();
+                let (mut start, mut found) = (0, Innovations::default());
+                for size in sizes {
+                    let weights = weighted.then(|| &problem.weights[start..start + size]);
+                    let targets = problem.targets.as_ref().subrows(start, size);
+                    learner.advance(problem.rows().slice(start, start + size), targets, weights, &mut found).unwrap();
+                    for i in 0..size {
+                        for t in 0..2 {
+                            let (got, want) = (found.predictions[2 * i + t], expected[(start + i, t)]);
+                            assert!((got - want).abs() < 1e-9, "row {}: {got} {want}", start + i);
+                        }
+                        // With nothing but the intercept's prior, the first factor is 1e6.
+                        let ratio = found.variance_factors[i] / factors[start + i];
+                        assert!((ratio - 1.0).abs() < 1e-8, "row {}: {ratio}", start + i);
+                    }
+                    start += size;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        let problem = problem(700);
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let all: Vec<usize> = (0..600).collect();
+                let atoms = RowBlock::gather(problem.rows(), &all);
+                let indices = all.iter().map(|&i| i as u64).collect();
+                let dictionary = Dictionary::new(atoms, vec![1.0; 600], indices, 0.1).unwrap();
+                let mut learner = RecursiveRidge::new(problem.kernel, dictionary, 2, 0.3, false).unwrap();
+                let mut found = Innovations::default();
+                for start in [0, 350] {
+                    let targets = problem.targets.as_ref().subrows(start, 350);
+                    learner.advance(problem.rows().slice(start, start + 350), targets, None, &mut found).unwrap();
+                }
+                found
+            })
+        };
+        assert_eq!(run(1), run(2));
+        assert_eq!(run(1), run(3));
+    }
+
+    #[test]
+    fn fading_equals_smaller_weights() {
+        let problem = problem(60);
+        let first = vec![0.25; 30];
+        let mut faded = RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, true).unwrap();
+        let mut light = RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, true).unwrap();
+        let (mut a, mut b) = (Innovations::default(), Innovations::default());
+        let part = |start| (problem.rows().slice(start, start + 30), problem.targets.as_ref().subrows(start, 30));
+        faded.advance(part(0).0, part(0).1, None, &mut a).unwrap();
+        faded.fade(0.25).unwrap();
+        light.advance(part(0).0, part(0).1, Some(&first), &mut b).unwrap();
+        faded.advance(part(30).0, part(30).1, None, &mut a).unwrap();
+        light.advance(part(30).0, part(30).1, None, &mut b).unwrap();
+        assert!(a.predictions.iter().zip(&b.predictions).all(|(a, b)| (a - b).abs() < 1e-9));
+        assert!((faded.sums().weight() - 37.5).abs() < 1e-12);
+    }
+}
