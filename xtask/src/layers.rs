@@ -3,7 +3,7 @@
 use crate::sources::{Source, code_only, is_test_file, without_tests};
 
 /// The core's flow, left to right.
-const FLOW: [&str; 7] = ["source", "preprocess", "kernel", "sketch", "model", "solver", "fit"];
+const FLOW: [&str; 8] = ["source", "preprocess", "kernel", "sketch", "model", "solver", "fit", "learner"];
 /// What every module may use. They use only each other.
 const SHARED: [&str; 5] = ["error", "linalg", "persist", "random", "rows"];
 

@@ -6,6 +6,7 @@
 pub mod error;
 pub mod fit;
 pub mod kernel;
+pub mod learner;
 pub mod linalg;
 pub mod model;
 pub mod persist;

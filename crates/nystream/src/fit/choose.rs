@@ -43,10 +43,24 @@ pub struct Choice {
     pub ridge_per_row: Option<f64>,
 }
 
+/// How large trials may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effort {
+    /// Up to the full budget: for choices that are final.
+    Full,
+    /// Small models only: for choices that will be made again.
+    Small,
+}
+
 /// Chooses as the options say. The sample must be in random order.
 pub fn choose(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Result<Choice> {
+    choose_with(options, sample, codes, Effort::Full)
+}
+
+/// [`choose`] with trials of a given size.
+pub fn choose_with(options: &FitOptions, sample: &Batch, codes: &TargetCodes, effort: Effort) -> Result<Choice> {
     let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
-    let mut search = Search { trial, options, tried: Vec::new() };
+    let mut search = Search { trial, options, effort, tried: Vec::new() };
     let (kernel, bandwidth_by) = search.bandwidth(sample, codes)?;
     let (dictionary, verdict) = search.dictionary(&kernel)?;
     let fine = search.fine();
@@ -62,7 +76,7 @@ pub fn choose_kernel(
     codes: &TargetCodes,
 ) -> Result<(Kernel, Option<&'static str>)> {
     let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
-    Search { trial, options, tried: Vec::new() }.bandwidth(sample, codes)
+    Search { trial, options, effort: Effort::Full, tried: Vec::new() }.bandwidth(sample, codes)
 }
 
 struct Tried {
@@ -74,6 +88,7 @@ struct Tried {
 struct Search<'a> {
     trial: Trial<'a>,
     options: &'a FitOptions,
+    effort: Effort,
     tried: Vec<Tried>,
 }
 
@@ -103,7 +118,8 @@ impl Search<'_> {
     }
 
     fn fine(&self) -> Size {
-        Size { atoms: FINE.atoms.min(self.options.budget), ..FINE }
+        let size = if self.effort == Effort::Full { FINE } else { COARSE };
+        Size { atoms: size.atoms.min(self.options.budget), ..size }
     }
 
     fn climb(&mut self, median: f64) -> Result<f64> {
@@ -151,6 +167,9 @@ impl Search<'_> {
             let plain = self.options.leverage_ridge.is_none();
             let method = if plain { DictionaryMethod::RpCholesky } else { DictionaryMethod::Uniform };
             return Ok((asked.unwrap_or(method), None));
+        }
+        if let (Some(method), Effort::Small) = (asked, self.effort) {
+            return Ok((method, None));
         }
         let uniform = self.trial.held_out(kernel, DictionaryMethod::Uniform, self.fine())?;
         if asked.is_some() || self.options.leverage_ridge.is_some() {

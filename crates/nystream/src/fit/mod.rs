@@ -14,7 +14,7 @@ mod summing;
 mod trial;
 mod two_pass;
 
-pub use choose::{Choice, choose, choose_kernel};
+pub use choose::{Choice, Effort, choose, choose_kernel, choose_with};
 pub use codes::TargetCodes;
 pub use exact::exact;
 pub use observe::{Observer, Silent};

@@ -114,6 +114,17 @@ impl NystromSums {
         }
     }
 
+    /// [`add`](Self::add) of rows with weights, all above 0; `energy` is Σw k(x,x).
+    pub fn add_rows(&mut self, mut block: MatMut<'_, f64>, targets: MatRef<'_, f64>, weights: &[f64], energy: f64) {
+        self.to_features(block.as_mut());
+        let (height, atoms) = (block.nrows(), block.ncols());
+        let roots: Vec<f64> = weights.iter().map(|w| w.sqrt()).collect();
+        let scaled =
+            Mat::from_fn(height, atoms + 1, |i, j| if j < atoms { roots[i] * block[(i, j)] } else { roots[i] });
+        let targets = Mat::from_fn(height, targets.ncols(), |i, t| roots[i] * targets[(i, t)]);
+        self.add_weighted(scaled.as_ref(), targets.as_ref(), energy);
+    }
+
     /// Adds rows of features, each with its targets times the root of its weight; the last column of `block` holds the
     /// roots themselves. `energy` is Σw k(x,x).
     pub(super) fn add_weighted(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {

@@ -1,0 +1,131 @@
+//! The first rows of the stream, kept, so that every choice made from them can be made again without loss.
+
+use faer::Mat;
+
+use super::options::StreamingOptions;
+use crate::error::{Error, Result};
+use crate::fit::{Choice, Effort, TargetCodes, choose_with};
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::preprocess::Batch;
+use crate::rows::{RowBlock, Rows};
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
+use crate::solver::{NystromSums, RecursiveRidge, Ridge, SolverOptions, Whitening};
+
+/// Rows before the first choice: until then the mean predicts.
+pub(super) const FIRST_CHOICE: usize = 16;
+/// Rows of a kernel block when sums are made again.
+const BLOCK: usize = 1024;
+/// Relative accuracy of kernel values: the γ of precise sums.
+const KERNEL_ACCURACY: f64 = 1e-12;
+
+/// Rows with their codes and weights.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub rows: RowBlock,
+    /// Row-major.
+    pub codes: Vec<f64>,
+    pub weights: Vec<f64>,
+    pub outputs: usize,
+}
+
+impl Kept {
+    pub fn new(outputs: usize) -> Self {
+        Self { rows: RowBlock::dense(0), codes: Vec::new(), weights: Vec::new(), outputs }
+    }
+
+    pub fn len(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// Appends rows; the first ones decide whether they are dense or sparse.
+    pub fn extend(&mut self, rows: Rows, codes: &[f64], weights: &[f64]) {
+        if self.weights.is_empty() {
+            self.rows = RowBlock::like(rows);
+        }
+        self.rows.extend(rows);
+        self.codes.extend_from_slice(codes);
+        self.weights.extend_from_slice(weights);
+    }
+
+    /// Removes the first `count` rows.
+    pub fn drop_front(&mut self, count: usize) {
+        let rest = self.rows.rows().slice(count, self.len());
+        let mut rows = RowBlock::like(rest);
+        rows.extend(rest);
+        self.rows = rows;
+        self.codes.drain(..count * self.outputs);
+        self.weights.drain(..count);
+    }
+
+    /// Codes of rows `start..end`, rows × outputs.
+    pub fn code_matrix(&self, start: usize, end: usize) -> Mat<f64> {
+        Mat::from_fn(end - start, self.outputs, |i, t| self.codes[(start + i) * self.outputs + t])
+    }
+
+    /// Whether some output has taken more than one value.
+    pub fn varies(&self) -> bool {
+        self.codes.chunks_exact(self.outputs).any(|codes| codes != &self.codes[..self.outputs])
+    }
+}
+
+/// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them.
+pub(super) fn fit(options: &StreamingOptions, kept: &Kept) -> Result<(RecursiveRidge, Choice)> {
+    let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
+    let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
+    let mut fit_options = options.fit();
+    fit_options.dictionary = Some(DictionaryMethod::RpCholesky);
+    let choice = choose_with(&fit_options, &sample, &codes, Effort::Small)?;
+    Ok((with_kernel(options, kept, choice.kernel)?, choice))
+}
+
+/// A learner of this kernel fitted to all kept rows.
+pub(super) fn with_kernel(options: &StreamingOptions, kept: &Kept, kernel: Kernel) -> Result<RecursiveRidge> {
+    let rows = kept.rows.rows();
+    let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
+    let (chosen, _) = build(DictionaryMethod::RpCholesky, &kernel, rows, &settings)?;
+    let atoms = chosen.atoms().rows();
+    let mean = (0..atoms.len()).map(|i| kernel.diagonal(atoms.row(i))).sum::<f64>() / atoms.len() as f64;
+    let dictionary = Dictionary::new(
+        chosen.atoms().clone(),
+        chosen.weights().to_vec(),
+        chosen.indices().to_vec(),
+        KERNEL_ACCURACY * mean.max(f64::MIN_POSITIVE),
+    )?;
+    let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
+    add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
+    let ridge = choose_ridge(&sums, &kernel, &dictionary, options.ridge)?;
+    RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)
+}
+
+fn add_all(kernel: &Kernel, dictionary: &Dictionary, kept: &Kept, decay: f64, sums: &mut NystromSums) {
+    let centres = Centres::new(dictionary.atoms().rows());
+    let mut workspace = KernelWorkspace::default();
+    let (rows, count) = (kept.rows.rows(), kept.len());
+    for start in (0..count).step_by(BLOCK) {
+        let end = (start + BLOCK).min(count);
+        let part = rows.slice(start, end);
+        let mut block = Mat::zeros(part.len(), dictionary.len());
+        kernel.block(part, &centres, &mut workspace, block.as_mut());
+        // The newest row counts with its weight, older ones less.
+        let age = |i: usize| decay.powf((count - 1 - (start + i)) as f64);
+        let weights: Vec<f64> = (0..part.len()).map(|i| kept.weights[start + i] * age(i)).collect();
+        let energy = (0..part.len()).map(|i| weights[i] * kernel.diagonal(part.row(i))).sum();
+        sums.add_rows(block.as_mut(), kept.code_matrix(start, end).as_ref(), &weights, energy);
+    }
+}
+
+/// μ as asked for: fixed, or by generalised cross-validation.
+pub(super) fn choose_ridge(sums: &NystromSums, kernel: &Kernel, dictionary: &Dictionary, ridge: Ridge) -> Result<f64> {
+    match ridge {
+        Ridge::Fixed(value) => Ok(value),
+        Ridge::Auto => {
+            let settings = SolverOptions { ridge: Ridge::Auto, intercept: true };
+            let fit = sums.solve(kernel, dictionary, &settings)?;
+            if fit.choice.ridge.is_finite() {
+                Ok(fit.choice.ridge)
+            } else {
+                Err(Error::Internal("a ridge is not finite"))
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! The learner as its callers see it.
+
+use super::bank::Bank;
+use super::head::{FIRST_CHOICE, Kept, fit};
+use super::options::StreamingOptions;
+use super::score::RunningScore;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::rows::Rows;
+use crate::sketch::Dictionary;
+use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
+
+/// Streaming kernel ridge regression. See the [module](super).
+#[derive(Debug)]
+pub struct StreamingRidge {
+    options: StreamingOptions,
+    outputs: usize,
+    /// Rows learnt.
+    learnt: u64,
+    /// Rows that wait for a full block.
+    pending: Kept,
+    phase: Phase,
+    score: RunningScore,
+}
+
+#[derive(Debug)]
+enum Phase {
+    /// Every row so far is kept; the learner, if there is one, was made from the first of them and follows.
+    Head { kept: Kept, bank: Option<Bank>, mean: Vec<f64>, weight: f64 },
+    /// Several bandwidths, then one.
+    Stream { bank: Bank },
+}
+
+impl StreamingRidge {
+    /// No rows yet, for this many outputs (targets, or codes of classes).
+    pub fn new(options: StreamingOptions, outputs: usize) -> Result<Self> {
+        options.validated()?;
+        if outputs == 0 {
+            return Err(Error::Shape { what: "outputs", found: 0, expected: 1 });
+        }
+        let phase = Phase::Head { kept: Kept::new(outputs), bank: None, mean: vec![0.0; outputs], weight: 0.0 };
+        Ok(Self { options, outputs, learnt: 0, pending: Kept::new(outputs), phase, score: RunningScore::default() })
+    }
+
+    /// Takes the next rows with their codes (row-major) and weights (none: 1 each). Appends, for every row whose turn has
+    /// come, the outputs predicted before it was learnt.
+    pub fn learn(&mut self, rows: Rows, codes: &[f64], weights: Option<&[f64]>, out: &mut Vec<f64>) -> Result<()> {
+        self.check(rows, codes, weights)?;
+        match weights {
+            Some(weights) => self.pending.extend(rows, codes, weights),
+            None => self.pending.extend(rows, codes, &vec![1.0; rows.len()]),
+        }
+        let mut done = 0;
+        while self.pending.len() - done >= self.next_block() {
+            let end = done + self.next_block();
+            self.advance(done, end, out)?;
+            done = end;
+        }
+        if done > 0 {
+            self.pending.drop_front(done);
+        }
+        Ok(())
+    }
+
+    /// Learns the rows that wait for a full block. Called in the middle of a stream, later predictions may change in
+    /// their last digits.
+    pub fn flush(&mut self, out: &mut Vec<f64>) -> Result<()> {
+        while self.pending.len() > 0 {
+            let end = self.pending.len().min(self.next_block());
+            self.advance(0, end, out)?;
+            self.pending.drop_front(end);
+        }
+        Ok(())
+    }
+
+    fn check(&self, rows: Rows, codes: &[f64], weights: Option<&[f64]>) -> Result<()> {
+        let shape = |what, found, expected| {
+            if found == expected { Ok(()) } else { Err(Error::Shape { what, found, expected }) }
+        };
+        shape("codes", codes.len(), rows.len() * self.outputs)?;
+        shape("weights", weights.map_or(rows.len(), <[f64]>::len), rows.len())?;
+        if let Some(width) = self.width() {
+            shape("features", rows.cols(), width)?;
+        }
+        let bad = |name, found: f64, expected| Error::InvalidParam { name, found: found.to_string(), expected };
+        if let Some(code) = codes.iter().find(|c| !c.is_finite()) {
+            return Err(bad("target", *code, "a finite number"));
+        }
+        if let Some(weight) = weights.unwrap_or(&[]).iter().find(|w| !(w.is_finite() && **w > 0.0)) {
+            return Err(bad("weight", *weight, "a finite number above 0"));
+        }
+        if !rows.all_finite() {
+            return Err(bad("row", f64::NAN, "finite numbers"));
+        }
+        Ok(())
+    }
+
+    /// Number of features, once there are rows.
+    fn width(&self) -> Option<usize> {
+        if self.pending.len() > 0 {
+            return Some(self.pending.rows.cols());
+        }
+        match &self.phase {
+            Phase::Head { kept, .. } => (kept.len() > 0).then(|| kept.rows.cols()),
+            Phase::Stream { bank } => Some(bank.leader().dictionary().atoms().cols()),
+        }
+    }
+
+    /// Rows that the next block takes: it ends where choices are made.
+    fn next_block(&self) -> usize {
+        let usual = self.options.block_rows();
+        match &self.phase {
+            Phase::Head { kept, .. } => {
+                let (have, end) = (kept.len(), self.options.head_rows());
+                let boundary = if have < FIRST_CHOICE { FIRST_CHOICE } else { (have + 1).next_power_of_two() };
+                usual.min(boundary.min(end) - have)
+            }
+            Phase::Stream { .. } => usual,
+        }
+    }
+
+    /// Predicts and learns rows `start..end` of those pending.
+    fn advance(&mut self, start: usize, end: usize, out: &mut Vec<f64>) -> Result<()> {
+        let rows = self.pending.rows.rows().slice(start, end);
+        let codes = self.pending.code_matrix(start, end);
+        let weights = &self.pending.weights[start..end];
+        let decay = self.options.decay();
+        let from = out.len();
+        match &mut self.phase {
+            Phase::Head { kept, bank, mean, weight } => {
+                match bank {
+                    Some(bank) => {
+                        out.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                    }
+                    None => {
+                        for i in 0..end - start {
+                            out.extend_from_slice(mean);
+                            *weight = decay * *weight + weights[i];
+                            for (t, mean) in mean.iter_mut().enumerate() {
+                                *mean += weights[i] / *weight * (codes[(i, t)] - *mean);
+                            }
+                        }
+                    }
+                }
+                let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
+                kept.extend(rows, row_major, weights);
+                let count = kept.len();
+                let full = count >= self.options.head_rows();
+                if (full || (count >= FIRST_CHOICE && count.is_power_of_two())) && kept.varies() {
+                    let (learner, _) = fit(&self.options, kept)?;
+                    *bank = Some(Bank::alone(learner));
+                }
+            }
+            Phase::Stream { bank } => {
+                out.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                bank.elect();
+                bank.choose_ridges(&self.options)?;
+            }
+        }
+        self.learnt += (end - start) as u64;
+        self.next_phase()?;
+        let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
+        for (predicted, codes) in out[from..].chunks_exact(self.outputs).zip(row_major.chunks_exact(self.outputs)) {
+            self.score.push(predicted, codes);
+        }
+        Ok(())
+    }
+
+    fn next_phase(&mut self) -> Result<()> {
+        match &mut self.phase {
+            Phase::Head { kept, bank, .. } if kept.len() >= self.options.head_rows() => {
+                // Targets that have never changed leave nothing to choose from: wait another head.
+                if let Some(chosen) = bank.take() {
+                    let bank = Bank::open(&self.options, kept, chosen.into_leader())?;
+                    self.phase = Phase::Stream { bank };
+                } else {
+                    let half = kept.len() / 2;
+                    kept.drop_front(half);
+                }
+            }
+            Phase::Stream { bank } if self.learnt >= self.options.bank_rows() => bank.close(),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Rows learnt; those that wait for a full block are not among them.
+    pub fn rows(&self) -> u64 {
+        self.learnt
+    }
+
+    /// Rows that wait for a full block.
+    pub fn waiting(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Errors of the predictions made before their rows were learnt.
+    pub fn score(&self) -> &RunningScore {
+        &self.score
+    }
+
+    fn leader(&self) -> Option<&RecursiveRidge> {
+        match &self.phase {
+            Phase::Head { bank, .. } => bank.as_ref().map(Bank::leader),
+            Phase::Stream { bank } => Some(bank.leader()),
+        }
+    }
+
+    /// The kernel in force, once there is one.
+    pub fn kernel(&self) -> Option<&Kernel> {
+        self.leader().map(RecursiveRidge::kernel)
+    }
+
+    /// The atoms in force, once there are any.
+    pub fn dictionary(&self) -> Option<&Dictionary> {
+        self.leader().map(RecursiveRidge::dictionary)
+    }
+
+    /// μ in force, once there is one.
+    pub fn ridge(&self) -> Option<f64> {
+        self.leader().map(RecursiveRidge::ridge)
+    }
+
+    /// The regression model of all rows learnt, with its posterior; none while the mean predicts.
+    pub fn solve(&self) -> Result<Option<NystromFit>> {
+        let Some(leader) = self.leader() else { return Ok(None) };
+        let settings = SolverOptions { ridge: Ridge::Fixed(leader.ridge()), intercept: true };
+        leader.sums().solve(leader.kernel(), leader.dictionary(), &settings).map(Some)
+    }
+}

@@ -1,0 +1,26 @@
+//! Streaming kernel ridge regression: one pass, a hard budget, an answer at any time.
+//!
+//! Second-order: the exact ridge solution on the features of at most `budget` atoms, updated with every row. Each row is
+//! predicted from the rows before it (the innovations of [`RecursiveRidge`]), then learnt.
+//!
+//! 1. **Head.** The first rows (five times the budget) are kept. Whenever their number has doubled, bandwidth, atoms and
+//!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
+//!    Cholesky: rows of high leverage given those already chosen.
+//! 2. **Bank.** After the head, a few bandwidths around the chosen one each follow the stream with atoms and sums of their
+//!    own, judged by their own one-step-ahead errors; the best so far answers. When the stream is twenty times the budget
+//!    long, the best stays and the others are dropped.
+//! 3. **Stream.** Atoms stay as they are: changing them often costs more than it brings. The ridge is chosen anew by
+//!    generalised cross-validation from the sums whenever the rows have doubled.
+//!
+//! What is held does not grow with the stream: O(m²) a member of the bank, the head's rows until the bank is dropped.
+//! How rows are cut into calls does not matter, nor does the number of threads.
+
+mod bank;
+mod head;
+mod learner;
+mod options;
+mod score;
+
+pub use learner::StreamingRidge;
+pub use options::StreamingOptions;
+pub use score::RunningScore;

@@ -1,0 +1,91 @@
+//! What a caller may set of the streaming learner.
+
+use crate::error::{Error, Result};
+use crate::fit::{Bandwidth, FitOptions, KernelFamily};
+use crate::solver::Ridge;
+
+/// Rows kept at the start, in budgets.
+const HEAD: usize = 5;
+/// Length of the stream at which the bank is decided, in budgets.
+const BANK: usize = 20;
+/// Fewest rows of the head: bandwidth and ridge need some.
+const SHORTEST_HEAD: usize = 256;
+
+/// Everything about a streaming learner but the data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StreamingOptions {
+    /// Which kernel.
+    pub kernel: KernelFamily,
+    /// Its bandwidth: `auto` is chosen from the head and improved by the bank.
+    pub bandwidth: Bandwidth,
+    /// μ: `auto` by generalised cross-validation, chosen anew as the stream grows.
+    pub ridge: Ridge,
+    /// Most atoms.
+    #[doc(alias = "B")]
+    pub budget: usize,
+    /// Rows after which a row counts half; none: every row counts the same for ever.
+    pub half_life: Option<f64>,
+    /// Of all random choices.
+    pub seed: u64,
+}
+
+impl Default for StreamingOptions {
+    fn default() -> Self {
+        let fit = FitOptions::default();
+        Self {
+            kernel: fit.kernel,
+            bandwidth: Bandwidth::Auto,
+            ridge: Ridge::Auto,
+            budget: 1000,
+            half_life: None,
+            seed: 0,
+        }
+    }
+}
+
+impl StreamingOptions {
+    /// Checks what can be checked before any data is read.
+    pub fn validated(&self) -> Result<()> {
+        self.fit().validated()?;
+        if let Some(rows) = self.half_life {
+            Error::require_positive("half-life", rows)?;
+        }
+        Ok(())
+    }
+
+    /// The same as options of a fit to rows in memory.
+    pub(super) fn fit(&self) -> FitOptions {
+        let mut options = FitOptions {
+            kernel: self.kernel,
+            bandwidth: self.bandwidth,
+            budget: self.budget,
+            seed: self.seed,
+            ..FitOptions::default()
+        };
+        options.solver.ridge = self.ridge;
+        options
+    }
+
+    /// Rows kept at the start.
+    pub fn head_rows(&self) -> usize {
+        self.budget.saturating_mul(HEAD).max(SHORTEST_HEAD)
+    }
+
+    /// Length of the stream at which the bank is decided.
+    pub fn bank_rows(&self) -> u64 {
+        (self.budget.saturating_mul(BANK).max(4 * SHORTEST_HEAD)) as u64
+    }
+
+    /// Rows of a block.
+    pub(super) fn block_rows(&self) -> usize {
+        // Least work a row at 0.58 times the atoms; large blocks use large products better.
+        let usual = (self.budget * 2 / 3).clamp(64, 1024);
+        // Within a block weights grow by a factor 2 each half-life; they must stay far from overflow.
+        self.half_life.map_or(usual, |rows| usual.min((16.0 * rows) as usize).max(1))
+    }
+
+    /// What rows so far are multiplied by when one more comes.
+    pub(super) fn decay(&self) -> f64 {
+        self.half_life.map_or(1.0, |rows| (-(2f64.ln()) / rows).exp())
+    }
+}

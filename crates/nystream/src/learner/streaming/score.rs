@@ -1,0 +1,69 @@
+//! Errors of predictions made before their rows were learnt: over the whole stream, and over the last rows.
+
+use std::collections::VecDeque;
+
+/// Rows of the recent window.
+const WINDOW: usize = 1000;
+
+/// Prequential error. For classes (codes of ±1): mistakes; for numbers: squared errors.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RunningScore {
+    rows: u64,
+    squared: f64,
+    mistakes: u64,
+    recent: VecDeque<(f64, bool)>,
+}
+
+impl RunningScore {
+    /// Takes one row: the outputs predicted, and its codes.
+    pub fn push(&mut self, predicted: &[f64], codes: &[f64]) {
+        let squared: f64 = predicted.iter().zip(codes).map(|(p, y)| (p - y).powi(2)).sum();
+        let wrong = match (predicted, codes) {
+            // Two classes: a score of exactly 0 is the first class's, whose code is −1.
+            ([score], [code]) => (*score > 0.0) != (*code > 0.0),
+            _ => largest(predicted) != largest(codes),
+        };
+        self.rows += 1;
+        self.squared += squared;
+        self.mistakes += u64::from(wrong);
+        if self.recent.len() == WINDOW {
+            self.recent.pop_front();
+        }
+        self.recent.push_back((squared, wrong));
+    }
+
+    /// Rows judged.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Mean squared error, summed over outputs; not a number without rows.
+    pub fn mse(&self) -> f64 {
+        self.squared / self.rows as f64
+    }
+
+    /// Share of mistakes, codes taken as classes; not a number without rows.
+    pub fn mistake_rate(&self) -> f64 {
+        self.mistakes as f64 / self.rows as f64
+    }
+
+    /// Mean squared error of the last rows (at most 1,000).
+    pub fn recent_mse(&self) -> f64 {
+        self.recent.iter().map(|(squared, _)| squared).sum::<f64>() / self.recent.len() as f64
+    }
+
+    /// Share of mistakes of the last rows (at most 1,000).
+    pub fn recent_mistake_rate(&self) -> f64 {
+        self.recent.iter().filter(|(_, wrong)| *wrong).count() as f64 / self.recent.len() as f64
+    }
+}
+
+fn largest(values: &[f64]) -> usize {
+    let mut best = 0;
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = i;
+        }
+    }
+    best
+}
