@@ -7,15 +7,21 @@ use super::options::StreamingOptions;
 use crate::error::Result;
 use crate::fit::Bandwidth;
 use crate::rows::Rows;
+use crate::sketch::DictionaryMethod;
 use crate::solver::{Innovations, RecursiveRidge};
 
-/// Bandwidths tried beside the one chosen, as factors of it.
-const BESIDE: [f64; 2] = [std::f64::consts::FRAC_1_SQRT_2, std::f64::consts::SQRT_2];
+/// Bandwidths of the bank, as factors of the one that the head chose. More of them are smaller: what is best shrinks as
+/// rows come in.
+const FACTORS: [f64; 4] = [1.0, std::f64::consts::FRAC_1_SQRT_2, 0.5, std::f64::consts::SQRT_2];
+/// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
+const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
 
 /// A learner and its own one-step-ahead errors.
 #[derive(Debug)]
 pub(super) struct Member {
     pub learner: RecursiveRidge,
+    /// How its atoms were chosen.
+    pub method: DictionaryMethod,
     /// Squared errors since the bank was opened.
     pub squared: f64,
     pub found: Innovations,
@@ -32,9 +38,9 @@ pub(super) struct Bank {
 
 impl Bank {
     /// One learner only.
-    pub fn alone(learner: RecursiveRidge) -> Self {
+    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
         let next_ridge = 2.0 * learner.sums().weight();
-        Self { members: vec![Member::new(learner)], leader: 0, next_ridge }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge }
     }
 
     /// The leader, alone.
@@ -43,16 +49,20 @@ impl Bank {
     }
 
     /// The learner alone, or with others beside it if the bandwidth may still change.
-    pub fn open(options: &StreamingOptions, kept: &Kept, chosen: RecursiveRidge) -> Result<Self> {
+    pub fn open(options: &StreamingOptions, kept: &Kept, chosen: Self) -> Result<Self> {
+        let (method, chosen) = (chosen.members[chosen.leader].method, chosen.into_leader());
         let next_ridge = 2.0 * chosen.sums().weight();
-        let mut members = Vec::new();
-        if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, chosen.kernel().bandwidth()) {
-            for factor in BESIDE {
-                let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
-                members.push(Member::new(with_kernel(options, kept, kernel)?));
+        let mut members = vec![Member::new(chosen, method)];
+        if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].learner.kernel().bandwidth()) {
+            for factor in FACTORS {
+                for other in METHODS {
+                    if factor != 1.0 || other != method {
+                        let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
+                        members.push(Member::new(with_kernel(options, kept, kernel, other)?, other));
+                    }
+                }
             }
         }
-        members.insert(0, Member::new(chosen));
         Ok(Self { members, leader: 0, next_ridge })
     }
 
@@ -114,7 +124,7 @@ impl Bank {
 }
 
 impl Member {
-    fn new(learner: RecursiveRidge) -> Self {
-        Self { learner, squared: 0.0, found: Innovations::default() }
+    fn new(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
+        Self { learner, method, squared: 0.0, found: Innovations::default() }
     }
 }

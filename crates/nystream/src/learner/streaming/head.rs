@@ -72,17 +72,20 @@ impl Kept {
 pub(super) fn fit(options: &StreamingOptions, kept: &Kept) -> Result<(RecursiveRidge, Choice)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
-    let mut fit_options = options.fit();
-    fit_options.dictionary = Some(DictionaryMethod::RpCholesky);
-    let choice = choose_with(&fit_options, &sample, &codes, Effort::Small)?;
-    Ok((with_kernel(options, kept, choice.kernel)?, choice))
+    let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small)?;
+    Ok((with_kernel(options, kept, choice.kernel, choice.dictionary)?, choice))
 }
 
 /// A learner of this kernel fitted to all kept rows.
-pub(super) fn with_kernel(options: &StreamingOptions, kept: &Kept, kernel: Kernel) -> Result<RecursiveRidge> {
+pub(super) fn with_kernel(
+    options: &StreamingOptions,
+    kept: &Kept,
+    kernel: Kernel,
+    method: DictionaryMethod,
+) -> Result<RecursiveRidge> {
     let rows = kept.rows.rows();
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
-    let (chosen, _) = build(DictionaryMethod::RpCholesky, &kernel, rows, &settings)?;
+    let (chosen, _) = build(method, &kernel, rows, &settings)?;
     let atoms = chosen.atoms().rows();
     let mean = (0..atoms.len()).map(|i| kernel.diagonal(atoms.row(i))).sum::<f64>() / atoms.len() as f64;
     let dictionary = Dictionary::new(

@@ -147,8 +147,8 @@ impl StreamingRidge {
                 let count = kept.len();
                 let full = count >= self.options.head_rows();
                 if (full || (count >= FIRST_CHOICE && count.is_power_of_two())) && kept.varies() {
-                    let (learner, _) = fit(&self.options, kept)?;
-                    *bank = Some(Bank::alone(learner));
+                    let (learner, choice) = fit(&self.options, kept)?;
+                    *bank = Some(Bank::alone(learner, choice.dictionary));
                 }
             }
             Phase::Stream { bank } => {
@@ -171,7 +171,7 @@ impl StreamingRidge {
             Phase::Head { kept, bank, .. } if kept.len() >= self.options.head_rows() => {
                 // Targets that have never changed leave nothing to choose from: wait another head.
                 if let Some(chosen) = bank.take() {
-                    let bank = Bank::open(&self.options, kept, chosen.into_leader())?;
+                    let bank = Bank::open(&self.options, kept, chosen)?;
                     self.phase = Phase::Stream { bank };
                 } else {
                     let half = kept.len() / 2;
