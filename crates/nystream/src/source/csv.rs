@@ -83,9 +83,19 @@ impl RecordSource for CsvSource {
     fn read(&mut self, block: &mut RecordBlock, max_rows: usize) -> Result<bool> {
         block.start_table(self.rows_read + 1, self.columns);
         while block.len() < max_rows.max(1) {
+            let mut row = block.push_table_row();
+            let lead = leading_numbers(self.input.buffered(), self.splitter.delimiters, row.numbers());
+            if lead.whole {
+                self.input.consume(lead.length);
+                self.rows_read += 1;
+                continue;
+            }
             // A fresh borrow of the buffer for every record; errors need the origin, so they are built afterwards.
-            let Some(record) = self.splitter.next_record(&mut self.input)? else { break };
-            if let Err(fault) = push_record(&mut self.splitter, record, block, self.columns) {
+            let Some(record) = self.splitter.next_record(&mut self.input)? else {
+                block.pop_table_row();
+                break;
+            };
+            if let Err(fault) = fill(&mut row, &mut self.splitter, record, lead, self.columns) {
                 return Err(fault.at(self.input.origin(), self.rows_read + 1, &self.schema));
             }
             self.rows_read += 1;
@@ -139,9 +149,46 @@ impl Fault {
     }
 }
 
-fn push_record(splitter: &mut Splitter, record: &[u8], block: &mut RecordBlock, columns: usize) -> Result<(), Fault> {
-    if memchr::memchr(b'"', record).is_none() {
-        return push_plain(splitter.delimiters, record, block, columns);
+/// How far a record is plain numbers.
+#[derive(Clone, Copy)]
+struct Lead {
+    /// Numbers read; a delimiter or the end of the line follows each.
+    cells: usize,
+    /// Bytes they take, with the delimiters or the end of the line behind them.
+    length: usize,
+    /// Whether they are all cells of the row.
+    whole: bool,
+}
+
+/// Reads numbers from the start of `bytes` into a row, as long as they stand there without quotes, the right number of
+/// them. Nearly every row of a numeric file is read here, with one look at each byte.
+///
+/// A number is known to end only by what follows it, so the last bytes at hand can never be taken for a whole one.
+fn leading_numbers(bytes: &[u8], [first, second]: [u8; 2], numbers: &mut [f64]) -> Lead {
+    let mut lead = Lead { cells: 0, length: 0, whole: false };
+    let last = numbers.len().wrapping_sub(1);
+    let mut rest = bytes;
+    for (column, cell) in numbers.iter_mut().enumerate() {
+        while let [b' ', tail @ ..] = rest {
+            rest = tail;
+        }
+        let Some((value, length)) = number::prefix(rest) else { break };
+        let end = match &rest[length..] {
+            [b, tail @ ..] if column < last && (*b == first || *b == second) => tail,
+            [b'\n', tail @ ..] | [b'\r', b'\n', tail @ ..] if column == last => tail,
+            _ => break,
+        };
+        *cell = value;
+        rest = end;
+        lead = Lead { cells: column + 1, length: bytes.len() - rest.len(), whole: column == last };
+    }
+    lead
+}
+
+/// Fills a row with a record, of which some leading numbers have been read already.
+fn fill(row: &mut TableRow, splitter: &mut Splitter, record: &[u8], lead: Lead, columns: usize) -> Result<(), Fault> {
+    if memchr::memchr(b'"', &record[lead.length..]).is_none() {
+        return fill_plain(row, splitter.delimiters, record, lead, columns);
     }
     if !splitter.unquote(record) {
         return Err(Fault::OpenQuote);
@@ -149,28 +196,30 @@ fn push_record(splitter: &mut Splitter, record: &[u8], block: &mut RecordBlock, 
     if splitter.ends.len() != columns {
         return Err(Fault::Ragged { found: splitter.ends.len(), expected: columns });
     }
-    let mut row = block.push_table_row();
     let mut start = 0;
     for (column, &end) in splitter.ends.iter().enumerate() {
         let cell = &splitter.unquoted[start..end];
-        put(&mut row, column, number::cell(cell), cell)?;
+        put(row, column, number::cell(cell), cell)?;
         start = end;
     }
     Ok(())
 }
 
 /// A record without quotes: numbers are parsed where they stand.
-fn push_plain(delimiters: [u8; 2], record: &[u8], block: &mut RecordBlock, columns: usize) -> Result<(), Fault> {
+fn fill_plain(row: &mut TableRow, delimiters: [u8; 2], record: &[u8], lead: Lead, columns: usize) -> Result<(), Fault> {
     let [first, second] = delimiters;
     let runs = first == b' ';
-    let mut row = block.push_table_row();
-    let mut rest = if runs { number::trim(record) } else { record };
-    let mut column = 0;
-    loop {
+    let mut rest = &record[lead.length..];
+    if runs {
+        rest = number::trim(rest);
+    }
+    let mut column = lead.cells;
+    // Spaces behind the last number of a line delimit nothing.
+    let mut more = !(runs && rest.is_empty());
+    while more {
         while let [b' ', tail @ ..] = rest {
             rest = tail;
         }
-        // Nearly every cell of a numeric file is a number with a delimiter right behind it.
         let (kind, length) = match number::prefix(rest) {
             Some((value, length)) if rest.get(length).is_none_or(|b| *b == first || *b == second) => {
                 (Cell::Number(value), length)
@@ -181,13 +230,11 @@ fn push_plain(delimiters: [u8; 2], record: &[u8], block: &mut RecordBlock, colum
             }
         };
         if column < columns {
-            put(&mut row, column, kind, &rest[..length])?;
+            put(row, column, kind, &rest[..length])?;
         }
         column += 1;
-        if length == rest.len() {
-            break;
-        }
-        rest = &rest[length + 1..];
+        more = length < rest.len();
+        rest = rest.get(length + 1..).unwrap_or_default();
         if runs {
             rest = number::trim(rest);
         }

@@ -1,9 +1,9 @@
 //! Cells of text formats: decimal numbers, missing cells, or text.
 //!
-//! Numbers are exact (the nearest double, as `str::parse` gives). Most need no more than Clinger's fast path
-//! ("How to read floating point numbers accurately", PLDI 1990): when the digits fit in 53 bits and the power of ten is
-//! at most 22, both are exact doubles and one multiplication or division rounds once. The rest go to the standard
-//! library.
+//! Numbers are exact (the nearest double, as `str::parse` gives). Their digits are read once, eight at a time; more than
+//! 19 of them, leading zeros aside, and the largest powers of ten go to the standard library.
+
+use super::decimal;
 
 /// What a cell of a text format holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,11 +18,6 @@ pub enum Cell {
 
 /// Spellings of a missing cell, in any mixture of cases; so is an empty cell.
 pub const MISSING_SPELLINGS: [&str; 5] = ["NA", "N/A", "NaN", "null", "?"];
-
-const POWERS_OF_TEN: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
 
 /// Reads a whole cell; spaces and tabs around it do not count.
 pub fn cell(bytes: &[u8]) -> Cell {
@@ -64,12 +59,22 @@ fn word(bytes: &[u8]) -> Cell {
 }
 
 /// The decimal number at the start of `bytes` and how many bytes it takes, if there is one.
-#[inline]
+#[inline(always)]
 pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
-    let negative = matches!(bytes.first(), Some(b'-'));
-    let start = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
+    let (negative, start) = match bytes {
+        [b'-', ..] => (true, 1),
+        [b'+', ..] => (false, 1),
+        _ => (false, 0),
+    };
     let mut mantissa = 0u64;
-    let mut at = take_digits(bytes, start, &mut mantissa);
+    // One digit before the point is so common that the processor should bet on it.
+    let mut at = match &bytes[start..] {
+        [digit @ b'0'..=b'9', b'.', ..] => {
+            mantissa = u64::from(digit - b'0');
+            start + 1
+        }
+        _ => take_digits(bytes, start, &mut mantissa),
+    };
     let mut digits = at - start;
     let mut exponent = 0i64;
     if bytes.get(at) == Some(&b'.') {
@@ -88,32 +93,43 @@ pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
         at = end;
     }
     // Up to 19 digits cannot overflow the mantissa.
-    let value = if digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
-        let power = POWERS_OF_TEN[exponent.unsigned_abs() as usize];
-        let magnitude = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
-        if negative { -magnitude } else { magnitude }
-    } else {
-        std::str::from_utf8(&bytes[..at]).ok()?.parse().ok()?
+    let known = if digits <= 19 { decimal::nearest(mantissa, exponent) } else { None };
+    let magnitude = match known {
+        Some(magnitude) => magnitude,
+        None => magnitude_of_many_digits(&bytes[start..at], digits, mantissa, exponent)?,
     };
-    Some((value, at))
+    Some((if negative { -magnitude } else { magnitude }, at))
+}
+
+/// An unsigned number of more than 19 digits, or whose rounding takes longer arithmetic.
+#[cold]
+fn magnitude_of_many_digits(number: &[u8], digits: usize, mantissa: u64, exponent: i64) -> Option<f64> {
+    let zeros = number.iter().take_while(|b| matches!(b, b'0' | b'.')).filter(|b| **b == b'0').count();
+    if digits > 19
+        && digits - zeros <= 19
+        && let Some(magnitude) = decimal::nearest(mantissa, exponent)
+    {
+        return Some(magnitude);
+    }
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// Adds the digits from `at` on to `mantissa` (wrapping) and returns where they end.
-#[inline]
+#[inline(always)]
 fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
         let word = u64::from_le_bytes(*eight);
         let count = leading_digits(word);
-        if count == 0 {
-            return at;
+        if count == 8 {
+            *mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(word));
+            at += 8;
+            continue;
         }
-        // Shifted up so that the digits come last; the zero bytes before them count as zeros.
-        let value = eight_digit_value(word << (64 - 8 * count));
+        // Shifted up so that the digits come last; the zero bytes before them count as zeros. In two steps, since
+        // shifting by 64 means nothing.
+        let value = eight_digit_value(word << (56 - 8 * count) << 8);
         *mantissa = mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value);
-        at += count;
-        if count < 8 {
-            return at;
-        }
+        return at + count;
     }
     while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
         *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
@@ -122,7 +138,7 @@ fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
     at
 }
 
-const WHOLE_POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+static WHOLE_POWERS: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
 /// How many of eight bytes are ASCII digits before the first that is not; the first byte is the lowest.
 #[inline]
