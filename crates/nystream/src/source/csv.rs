@@ -165,24 +165,30 @@ struct Lead {
 ///
 /// A number is known to end only by what follows it, so the last bytes at hand can never be taken for a whole one.
 fn leading_numbers(bytes: &[u8], [first, second]: [u8; 2], numbers: &mut [f64]) -> Lead {
-    let mut lead = Lead { cells: 0, length: 0, whole: false };
     let last = numbers.len().wrapping_sub(1);
     let mut rest = bytes;
     for (column, cell) in numbers.iter_mut().enumerate() {
-        while let [b' ', tail @ ..] = rest {
-            rest = tail;
+        let mut start = rest;
+        while let [b' ', tail @ ..] = start {
+            start = tail;
         }
-        let Some((value, length)) = number::prefix(rest) else { break };
-        let end = match &rest[length..] {
+        let tail = match number::prefix(start) {
+            Some((value, length)) => {
+                *cell = value;
+                &start[length..]
+            }
+            None => &[],
+        };
+        rest = match tail {
             [b, tail @ ..] if column < last && (*b == first || *b == second) => tail,
             [b'\n', tail @ ..] | [b'\r', b'\n', tail @ ..] if column == last => tail,
-            _ => break,
+            _ => {
+                *cell = f64::NAN;
+                return Lead { cells: column, length: bytes.len() - rest.len(), whole: false };
+            }
         };
-        *cell = value;
-        rest = end;
-        lead = Lead { cells: column + 1, length: bytes.len() - rest.len(), whole: column == last };
     }
-    lead
+    Lead { cells: numbers.len(), length: bytes.len() - rest.len(), whole: true }
 }
 
 /// Fills a row with a record, of which some leading numbers have been read already.

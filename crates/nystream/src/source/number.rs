@@ -61,44 +61,43 @@ fn word(bytes: &[u8]) -> Cell {
 /// The decimal number at the start of `bytes` and how many bytes it takes, if there is one.
 #[inline(always)]
 pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
-    let (negative, start) = match bytes {
-        [b'-', ..] => (true, 1),
-        [b'+', ..] => (false, 1),
-        _ => (false, 0),
+    let (negative, unsigned) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
     };
-    let mut mantissa = 0u64;
     // One digit before the point is so common that the processor should bet on it.
-    let mut at = match &bytes[start..] {
-        [digit @ b'0'..=b'9', b'.', ..] => {
-            mantissa = u64::from(digit - b'0');
-            start + 1
-        }
-        _ => take_digits(bytes, start, &mut mantissa),
+    let (mut mantissa, mut rest) = match unsigned {
+        [digit @ b'0'..=b'9', b'.', ..] => (u64::from(digit - b'0'), &unsigned[1..]),
+        _ => take_digits(0, unsigned),
     };
-    let mut digits = at - start;
+    let mut digits = unsigned.len() - rest.len();
     let mut exponent = 0i64;
-    if bytes.get(at) == Some(&b'.') {
-        let end = take_digits(bytes, at + 1, &mut mantissa);
-        exponent = -((end - at - 1) as i64);
-        digits += end - at - 1;
-        at = end;
+    if let [b'.', fraction @ ..] = rest {
+        (mantissa, rest) = take_digits(mantissa, fraction);
+        let decimals = fraction.len() - rest.len();
+        exponent = -(decimals as i64);
+        digits += decimals;
     }
     if digits == 0 {
         return None;
     }
-    if matches!(bytes.get(at), Some(b'e' | b'E'))
-        && let Some((power, end)) = take_exponent(bytes, at + 1)
+    if let [b'e' | b'E', tail @ ..] = rest
+        && let Some((power, length)) = take_exponent(tail, 0)
     {
         exponent = exponent.saturating_add(power);
-        at = end;
+        rest = &tail[length..];
     }
     // Up to 19 digits cannot overflow the mantissa.
     let known = if digits <= 19 { decimal::nearest(mantissa, exponent) } else { None };
     let magnitude = match known {
         Some(magnitude) => magnitude,
-        None => magnitude_of_many_digits(&bytes[start..at], digits, mantissa, exponent)?,
+        None => {
+            let number = &unsigned[..unsigned.len() - rest.len()];
+            magnitude_of_many_digits(number, digits, mantissa, exponent)?
+        }
     };
-    Some((if negative { -magnitude } else { magnitude }, at))
+    Some((if negative { -magnitude } else { magnitude }, bytes.len() - rest.len()))
 }
 
 /// An unsigned number of more than 19 digits, or whose rounding takes longer arithmetic.
@@ -114,45 +113,40 @@ fn magnitude_of_many_digits(number: &[u8], digits: usize, mantissa: u64, exponen
     std::str::from_utf8(number).ok()?.parse().ok()
 }
 
-/// Adds the digits from `at` on to `mantissa` (wrapping) and returns where they end.
+/// Appends the leading digits of `bytes` to `mantissa` (wrapping); returns it and what follows them.
 #[inline(always)]
-fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*eight);
-        let count = leading_digits(word);
-        if count == 8 {
-            *mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(word));
-            at += 8;
+fn take_digits(mut mantissa: u64, mut bytes: &[u8]) -> (u64, &[u8]) {
+    while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
+        // The first byte is the lowest.
+        let digits = u64::from_le_bytes(*eight) ^ 0x3030_3030_3030_3030;
+        // Adding 0x76 carries 10 and above into the high bit. A carry out of a byte that is no digit spoils only later
+        // ones.
+        let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+        if others == 0 {
+            mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(digits));
+            bytes = rest;
             continue;
         }
-        // Shifted up so that the digits come last; the zero bytes before them count as zeros. In two steps, since
-        // shifting by 64 means nothing.
-        let value = eight_digit_value(word << (56 - 8 * count) << 8);
-        *mantissa = mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value);
-        return at + count;
+        // Shifted up so that the digits come last, behind zeros. In two steps: there may be none, and shifting by 64
+        // means nothing.
+        let end = others.trailing_zeros();
+        let value = eight_digit_value(digits << (63 - end) << 8);
+        let count = end as usize / 8;
+        return (mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value), &bytes[count..]);
     }
-    while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-        at += 1;
+    while let [digit @ b'0'..=b'9', rest @ ..] = bytes {
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        bytes = rest;
     }
-    at
+    (mantissa, bytes)
 }
 
 static WHOLE_POWERS: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// How many of eight bytes are ASCII digits before the first that is not; the first byte is the lowest.
+/// The value of eight digits, the first in the lowest byte: pairs, then fours, then all eight.
 #[inline]
-fn leading_digits(word: u64) -> usize {
-    let digits = word ^ 0x3030_3030_3030_3030;
-    // Adding 0x76 carries 10 and above into the high bit. A carry out of a byte that is no digit spoils only later ones.
-    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    others.trailing_zeros() as usize / 8
-}
-
-/// The value of eight ASCII digits, first digit in the lowest byte: pairs, then fours, then all eight.
-#[inline]
-fn eight_digit_value(word: u64) -> u64 {
-    let pairs = (word & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(10 * 256 + 1) >> 8;
+fn eight_digit_value(digits: u64) -> u64 {
+    let pairs = digits.wrapping_mul(10 * 256 + 1) >> 8;
     let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(100 * 65536 + 1) >> 16;
     (fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(10_000 * (1 << 32) + 1) >> 32
 }
