@@ -400,7 +400,7 @@ mod tests {
 
     use super::super::number::{self, Cell};
     use super::super::testing::{Item, Record, assert_laws, error_of, read_all, text_source, try_read_all};
-    use super::super::{Format, OpenOptions, RecordSource, Schema};
+    use super::super::{Format, OpenOptions, RecordSource, Schema, open_reader};
 
     fn number(value: f64) -> Item {
         Item::Number(value.to_bits())
@@ -492,6 +492,8 @@ mod tests {
             ("a,b\n\n\n", &["a header and no rows"]),
             ("a,b\n1,2\n\n1,2,3\n", &["row 2", "found 3 columns, expected 2 columns"]),
             ("a,b\n1\n", &["row 1", "found 1 columns, expected 2 columns"]),
+            ("a,b\n1,2\n1,2,\n", &["row 2", "found 3 columns, expected 2 columns"]),
+            ("3 4\n1 2\n1 \n", &["row 3", "found 1 columns, expected 2 columns"]),
             ("a,b\n\"1\"\n", &["row 1", "found 1 columns, expected 2 columns"]),
             ("a,b\n\"1\",2,\n", &["row 1", "found 3 columns, expected 2 columns"]),
             ("a,b\n1,\"2\n3,4\n", &["row 1", "never closed"]),
@@ -501,7 +503,7 @@ mod tests {
             let message = error_of(text_source(content, &OpenOptions::default()));
             assert!(parts.iter().all(|part| message.contains(part)), "{content:?} gave {message:?}");
         }
-        let latin = super::super::open_reader("pipe", Box::new(&b"a,b\n1,caf\xe9\n"[..]), &OpenOptions::default());
+        let latin = open_reader("pipe", Box::new(&b"a,b\n1,caf\xe9\n"[..]), &OpenOptions::default());
         let message = error_of(latin);
         assert!(message.contains("row 1, column 'b'") && message.contains("not UTF-8"), "{message}");
     }
@@ -537,6 +539,43 @@ mod tests {
                     );
                 }
             }
+        }
+
+        /// Whole rows at hand are read another way than those whose end has yet to come.
+        #[test]
+        fn records_are_the_same_however_the_bytes_arrive(
+            rows in "(-?1?[.5]{0,2}[ ,\t]{0,2}(\r?\n|\"|a)?){0,9}",
+            comma in any::<bool>(),
+        ) {
+            let delimiter = Some(if comma { b',' } else { b' ' });
+            let options = OpenOptions { format: Some(Format::Csv), header: Some(false), delimiter };
+            let content = format!("1{0}2\n{rows}", if comma { ',' } else { ' ' });
+            let read = |most: usize| {
+                let pieces = Pieces { content: content.clone().into_bytes(), at: 0, most };
+                open_reader("pipe", Box::new(pieces), &options)
+                    .and_then(|mut source| try_read_all(source.as_mut(), 3))
+                    .map_err(|error| error.to_string())
+            };
+            let whole = read(usize::MAX);
+            for most in [1, 2, 5] {
+                prop_assert_eq!(read(most), whole.clone(), "{} bytes at a time", most);
+            }
+        }
+    }
+
+    /// Hands out few bytes at a time.
+    struct Pieces {
+        content: Vec<u8>,
+        at: usize,
+        most: usize,
+    }
+
+    impl std::io::Read for Pieces {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let length = out.len().min(self.most).min(self.content.len() - self.at);
+            out[..length].copy_from_slice(&self.content[self.at..self.at + length]);
+            self.at += length;
+            Ok(length)
         }
     }
 }

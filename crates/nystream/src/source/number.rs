@@ -83,10 +83,10 @@ pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
         return None;
     }
     if let [b'e' | b'E', tail @ ..] = rest
-        && let Some((power, length)) = take_exponent(tail, 0)
+        && let Some((power, tail)) = take_exponent(tail)
     {
         exponent = exponent.saturating_add(power);
-        rest = &tail[length..];
+        rest = tail;
     }
     // Up to 19 digits cannot overflow the mantissa.
     let known = if digits <= 19 { decimal::nearest(mantissa, exponent) } else { None };
@@ -151,17 +151,20 @@ fn eight_digit_value(digits: u64) -> u64 {
     (fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(10_000 * (1 << 32) + 1) >> 32
 }
 
-/// The signed integer at `at` and where it ends, if there is one.
-fn take_exponent(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
-    let negative = matches!(bytes.get(at), Some(b'-'));
-    let start = at + usize::from(matches!(bytes.get(at), Some(b'-' | b'+')));
-    let mut end = start;
+/// The signed integer at the start of `bytes` and what follows it, if there is one.
+fn take_exponent(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (negative, unsigned) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    };
+    let mut rest = unsigned;
     let mut power = 0i64;
-    while let Some(digit) = bytes.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        power = power.saturating_mul(10).saturating_add(i64::from(digit));
-        end += 1;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        power = power.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+        rest = tail;
     }
-    (end > start).then_some((if negative { -power } else { power }, end))
+    (rest.len() < unsigned.len()).then_some((if negative { -power } else { power }, rest))
 }
 
 #[cfg(test)]
@@ -198,6 +201,37 @@ mod tests {
         }
 
         #[test]
+        fn seventeen_to_nineteen_digits_agree_with_the_standard_library(
+            text in "-?(0|[1-9][0-9]{0,3})\\.0{0,8}[1-9][0-9]{14,18}(e-?[0-9]{1,2})?",
+        ) {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+
+        /// Numbers exactly between two doubles, in all their digits, and a little off.
+        #[test]
+        fn halfway_numbers_agree_with_the_standard_library(significand in (1u64 << 52)..(1 << 53), power in 0..=30u32) {
+            let halfway = 2 * u128::from(significand) + 1;
+            let (times, over) = (halfway << power, halfway * 5u128.pow(power)); // over: divided by 2^power, times 10^power
+            for text in [
+                format!("{times}"),
+                format!("{times}.000000001"),
+                format!("{}.9", times - 1),
+                format!("{over}e-{power}"),
+                format!("{over}1e-{}", power + 1),
+                format!("{}9e-{}", over - 1, power + 1),
+            ] {
+                prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+            }
+        }
+
+        #[test]
+        fn tiny_and_huge_numbers_agree_with_the_standard_library(
+            text in "-?[0-9]\\.[0-9]{0,18}e(-?30[0-9]|-3[1-4][0-9]|-?1[0-9]{2})",
+        ) {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+
+        #[test]
         fn odd_strings_agree_with_the_standard_library(text in "[-+.eE0-9x]{1,9}") {
             prop_assert_eq!(bits(&text), expected(&text), "{}", text);
         }
@@ -227,6 +261,18 @@ mod tests {
             "5e-324",
             "179769313486231570000e289",
             "1e99999999999999999999",
+            "0e99999999999999999999",
+            "0.00000000000000000000000000000000",
+            "0.000000000000000000001234567890123456789",
+            "9999999999999999999",
+            "18446744073709551615",
+            "18446744073709551616",
+            "9007199254740993.0000000000000000000000001",
+            "2.2250738585072011e-308",
+            "2.2250738585072014e-308",
+            "2.4703282292062328e-324",
+            "1.7976931348623157e308",
+            "1.7976931348623159e308",
         ] {
             assert_eq!(bits(text), expected(text), "{text}");
         }
