@@ -1,8 +1,8 @@
 //! From a decimal mantissa and a power of ten to the nearest double, without reading the digits again.
 //!
 //! Eisel and Lemire's algorithm: D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience
-//! 51 (2021), algorithm 1 and sections 5 to 8. The mantissa `w` times the leading 128 bits of `5^q` has the leading bits
-//! of the result; they decide the rounding unless the bits left out could carry, which is noticed.
+//! 51 (2021). The mantissa `w` times the leading 128 bits of `5^q` has the leading bits of the result; they decide the
+//! rounding unless the bits left out could carry, which is noticed.
 //!
 //! Departures from the paper:
 //! - Powers from `10^-128` to `10^128` only, so the table takes 4 KB and results are neither subnormal nor infinite.
@@ -90,7 +90,7 @@ const fn powers_of_five() -> [[u64; 2]; 2 * LARGEST as usize + 1] {
         table[LARGEST as usize + q] = leading_bits(&power);
         if q > 0 {
             let [upper, lower] = leading_bits(&reciprocal);
-            // Rounded up where a product with the exact number can be exact (section 8 of the paper).
+            // Rounded up where the product can be a whole number: 5^27 is the last power below 2^64.
             let up = (q <= 27) as u64;
             let (lower, carry) = lower.overflowing_add(up);
             table[LARGEST as usize - q] = [upper + carry as u64, lower];
