@@ -38,8 +38,8 @@ pub(super) fn nearest(mantissa: u64, exponent: i64) -> Option<f64> {
 
 #[inline]
 fn eisel_lemire(mantissa: u64, exponent: i64) -> Option<f64> {
-    // Below the range, this wraps to far above it.
-    let [upper, lower] = *POWERS_OF_FIVE.get(exponent.wrapping_add(LARGEST) as usize)?;
+    let index = usize::try_from(exponent.wrapping_add(LARGEST)).ok()?;
+    let [upper, lower] = *POWERS_OF_FIVE.get(index)?;
     if mantissa == 0 {
         return Some(0.0);
     }
