@@ -83,9 +83,19 @@ impl RecordSource for CsvSource {
     fn read(&mut self, block: &mut RecordBlock, max_rows: usize) -> Result<bool> {
         block.start_table(self.rows_read + 1, self.columns);
         while block.len() < max_rows.max(1) {
+            let mut row = block.push_table_row();
+            let lead = leading_numbers(self.input.buffered(), self.splitter.delimiters, row.numbers());
+            if lead.whole {
+                self.input.consume(lead.length);
+                self.rows_read += 1;
+                continue;
+            }
             // A fresh borrow of the buffer for every record; errors need the origin, so they are built afterwards.
-            let Some(record) = self.splitter.next_record(&mut self.input)? else { break };
-            if let Err(fault) = push_record(&mut self.splitter, record, block, self.columns) {
+            let Some(record) = self.splitter.next_record(&mut self.input)? else {
+                block.pop_table_row();
+                break;
+            };
+            if let Err(fault) = fill(&mut row, &mut self.splitter, record, lead, self.columns) {
                 return Err(fault.at(self.input.origin(), self.rows_read + 1, &self.schema));
             }
             self.rows_read += 1;
@@ -139,9 +149,52 @@ impl Fault {
     }
 }
 
-fn push_record(splitter: &mut Splitter, record: &[u8], block: &mut RecordBlock, columns: usize) -> Result<(), Fault> {
-    if memchr::memchr(b'"', record).is_none() {
-        return push_plain(splitter.delimiters, record, block, columns);
+/// How far a record is plain numbers.
+#[derive(Clone, Copy)]
+struct Lead {
+    /// Numbers read; a delimiter or the end of the line follows each.
+    cells: usize,
+    /// Bytes they take, with the delimiters or the end of the line behind them.
+    length: usize,
+    /// Whether they are all cells of the row.
+    whole: bool,
+}
+
+/// Reads numbers from the start of `bytes` into a row, as long as they stand there without quotes, the right number of
+/// them. Nearly every row of a numeric file is read here, with one look at each byte.
+///
+/// A number is known to end only by what follows it, so the last bytes at hand can never be taken for a whole one.
+fn leading_numbers(bytes: &[u8], [first, second]: [u8; 2], numbers: &mut [f64]) -> Lead {
+    let last = numbers.len().wrapping_sub(1);
+    let mut rest = bytes;
+    for (column, cell) in numbers.iter_mut().enumerate() {
+        let mut start = rest;
+        while let [b' ', tail @ ..] = start {
+            start = tail;
+        }
+        let tail = match number::prefix(start) {
+            Some((value, length)) => {
+                *cell = value;
+                &start[length..]
+            }
+            None => &[],
+        };
+        rest = match tail {
+            [b, tail @ ..] if column < last && (*b == first || *b == second) => tail,
+            [b'\n', tail @ ..] | [b'\r', b'\n', tail @ ..] if column == last => tail,
+            _ => {
+                *cell = f64::NAN;
+                return Lead { cells: column, length: bytes.len() - rest.len(), whole: false };
+            }
+        };
+    }
+    Lead { cells: numbers.len(), length: bytes.len() - rest.len(), whole: true }
+}
+
+/// Fills a row with a record, of which some leading numbers have been read already.
+fn fill(row: &mut TableRow, splitter: &mut Splitter, record: &[u8], lead: Lead, columns: usize) -> Result<(), Fault> {
+    if memchr::memchr(b'"', &record[lead.length..]).is_none() {
+        return fill_plain(row, splitter.delimiters, record, lead, columns);
     }
     if !splitter.unquote(record) {
         return Err(Fault::OpenQuote);
@@ -149,28 +202,30 @@ fn push_record(splitter: &mut Splitter, record: &[u8], block: &mut RecordBlock, 
     if splitter.ends.len() != columns {
         return Err(Fault::Ragged { found: splitter.ends.len(), expected: columns });
     }
-    let mut row = block.push_table_row();
     let mut start = 0;
     for (column, &end) in splitter.ends.iter().enumerate() {
         let cell = &splitter.unquoted[start..end];
-        put(&mut row, column, number::cell(cell), cell)?;
+        put(row, column, number::cell(cell), cell)?;
         start = end;
     }
     Ok(())
 }
 
 /// A record without quotes: numbers are parsed where they stand.
-fn push_plain(delimiters: [u8; 2], record: &[u8], block: &mut RecordBlock, columns: usize) -> Result<(), Fault> {
+fn fill_plain(row: &mut TableRow, delimiters: [u8; 2], record: &[u8], lead: Lead, columns: usize) -> Result<(), Fault> {
     let [first, second] = delimiters;
     let runs = first == b' ';
-    let mut row = block.push_table_row();
-    let mut rest = if runs { number::trim(record) } else { record };
-    let mut column = 0;
-    loop {
+    let mut rest = &record[lead.length..];
+    if runs {
+        rest = number::trim(rest);
+    }
+    let mut column = lead.cells;
+    // Spaces behind the last number of a line delimit nothing.
+    let mut more = !(runs && rest.is_empty());
+    while more {
         while let [b' ', tail @ ..] = rest {
             rest = tail;
         }
-        // Nearly every cell of a numeric file is a number with a delimiter right behind it.
         let (kind, length) = match number::prefix(rest) {
             Some((value, length)) if rest.get(length).is_none_or(|b| *b == first || *b == second) => {
                 (Cell::Number(value), length)
@@ -181,13 +236,11 @@ fn push_plain(delimiters: [u8; 2], record: &[u8], block: &mut RecordBlock, colum
             }
         };
         if column < columns {
-            put(&mut row, column, kind, &rest[..length])?;
+            put(row, column, kind, &rest[..length])?;
         }
         column += 1;
-        if length == rest.len() {
-            break;
-        }
-        rest = &rest[length + 1..];
+        more = length < rest.len();
+        rest = rest.get(length + 1..).unwrap_or_default();
         if runs {
             rest = number::trim(rest);
         }
@@ -347,7 +400,7 @@ mod tests {
 
     use super::super::number::{self, Cell};
     use super::super::testing::{Item, Record, assert_laws, error_of, read_all, text_source, try_read_all};
-    use super::super::{Format, OpenOptions, RecordSource, Schema};
+    use super::super::{Format, OpenOptions, RecordSource, Schema, open_reader};
 
     fn number(value: f64) -> Item {
         Item::Number(value.to_bits())
@@ -439,6 +492,8 @@ mod tests {
             ("a,b\n\n\n", &["a header and no rows"]),
             ("a,b\n1,2\n\n1,2,3\n", &["row 2", "found 3 columns, expected 2 columns"]),
             ("a,b\n1\n", &["row 1", "found 1 columns, expected 2 columns"]),
+            ("a,b\n1,2\n1,2,\n", &["row 2", "found 3 columns, expected 2 columns"]),
+            ("3 4\n1 2\n1 \n", &["row 3", "found 1 columns, expected 2 columns"]),
             ("a,b\n\"1\"\n", &["row 1", "found 1 columns, expected 2 columns"]),
             ("a,b\n\"1\",2,\n", &["row 1", "found 3 columns, expected 2 columns"]),
             ("a,b\n1,\"2\n3,4\n", &["row 1", "never closed"]),
@@ -448,7 +503,7 @@ mod tests {
             let message = error_of(text_source(content, &OpenOptions::default()));
             assert!(parts.iter().all(|part| message.contains(part)), "{content:?} gave {message:?}");
         }
-        let latin = super::super::open_reader("pipe", Box::new(&b"a,b\n1,caf\xe9\n"[..]), &OpenOptions::default());
+        let latin = open_reader("pipe", Box::new(&b"a,b\n1,caf\xe9\n"[..]), &OpenOptions::default());
         let message = error_of(latin);
         assert!(message.contains("row 1, column 'b'") && message.contains("not UTF-8"), "{message}");
     }
@@ -484,6 +539,43 @@ mod tests {
                     );
                 }
             }
+        }
+
+        /// Whole rows at hand are read another way than those whose end has yet to come.
+        #[test]
+        fn records_are_the_same_however_the_bytes_arrive(
+            rows in "(-?1?[.5]{0,2}[ ,\t]{0,2}(\r?\n|\"|a)?){0,9}",
+            comma in any::<bool>(),
+        ) {
+            let delimiter = Some(if comma { b',' } else { b' ' });
+            let options = OpenOptions { format: Some(Format::Csv), header: Some(false), delimiter };
+            let content = format!("1{0}2\n{rows}", if comma { ',' } else { ' ' });
+            let read = |most: usize| {
+                let pieces = Pieces { content: content.clone().into_bytes(), at: 0, most };
+                open_reader("pipe", Box::new(pieces), &options)
+                    .and_then(|mut source| try_read_all(source.as_mut(), 3))
+                    .map_err(|error| error.to_string())
+            };
+            let whole = read(usize::MAX);
+            for most in [1, 2, 5] {
+                prop_assert_eq!(read(most), whole.clone(), "{} bytes at a time", most);
+            }
+        }
+    }
+
+    /// Hands out few bytes at a time.
+    struct Pieces {
+        content: Vec<u8>,
+        at: usize,
+        most: usize,
+    }
+
+    impl std::io::Read for Pieces {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            let length = out.len().min(self.most).min(self.content.len() - self.at);
+            out[..length].copy_from_slice(&self.content[self.at..self.at + length]);
+            self.at += length;
+            Ok(length)
         }
     }
 }

@@ -162,6 +162,17 @@ impl Input {
         Ok(&self.buffer[self.start..self.end])
     }
 
+    /// The bytes at hand; there may be none, or only part of a record.
+    pub fn buffered(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Uses up `length` of the bytes at hand.
+    pub fn consume(&mut self, length: usize) {
+        self.last = self.start..self.start + length;
+        self.start += length;
+    }
+
     /// The next line, without its end.
     pub fn next_line(&mut self) -> Result<Option<&[u8]>> {
         self.next_record(|bytes, from| memchr::memchr(b'\n', &bytes[from..]).map(|at| from + at))

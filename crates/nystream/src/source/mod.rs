@@ -21,6 +21,7 @@
 #[cfg(feature = "arrow")]
 mod arrow;
 mod csv;
+mod decimal;
 mod input;
 mod jsonl;
 mod libsvm;

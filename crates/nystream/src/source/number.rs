@@ -1,9 +1,9 @@
 //! Cells of text formats: decimal numbers, missing cells, or text.
 //!
-//! Numbers are exact (the nearest double, as `str::parse` gives). Most need no more than Clinger's fast path
-//! ("How to read floating point numbers accurately", PLDI 1990): when the digits fit in 53 bits and the power of ten is
-//! at most 22, both are exact doubles and one multiplication or division rounds once. The rest go to the standard
-//! library.
+//! Numbers are exact (the nearest double, as `str::parse` gives). Their digits are read once, eight at a time; more than
+//! 19 of them, leading zeros aside, and the largest powers of ten go to the standard library.
+
+use super::decimal;
 
 /// What a cell of a text format holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,11 +18,6 @@ pub enum Cell {
 
 /// Spellings of a missing cell, in any mixture of cases; so is an empty cell.
 pub const MISSING_SPELLINGS: [&str; 5] = ["NA", "N/A", "NaN", "null", "?"];
-
-const POWERS_OF_TEN: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
 
 /// Reads a whole cell; spaces and tabs around it do not count.
 pub fn cell(bytes: &[u8]) -> Cell {
@@ -64,94 +59,112 @@ fn word(bytes: &[u8]) -> Cell {
 }
 
 /// The decimal number at the start of `bytes` and how many bytes it takes, if there is one.
-#[inline]
+#[inline(always)]
 pub(super) fn prefix(bytes: &[u8]) -> Option<(f64, usize)> {
-    let negative = matches!(bytes.first(), Some(b'-'));
-    let start = usize::from(matches!(bytes.first(), Some(b'-' | b'+')));
-    let mut mantissa = 0u64;
-    let mut at = take_digits(bytes, start, &mut mantissa);
-    let mut digits = at - start;
+    let (negative, unsigned) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    };
+    // One digit before the point is so common that the processor should bet on it.
+    let (mut mantissa, mut rest) = match unsigned {
+        [digit @ b'0'..=b'9', b'.', ..] => (u64::from(digit - b'0'), &unsigned[1..]),
+        _ => take_digits(0, unsigned),
+    };
+    let mut digits = unsigned.len() - rest.len();
     let mut exponent = 0i64;
-    if bytes.get(at) == Some(&b'.') {
-        let end = take_digits(bytes, at + 1, &mut mantissa);
-        exponent = -((end - at - 1) as i64);
-        digits += end - at - 1;
-        at = end;
+    if let [b'.', fraction @ ..] = rest {
+        (mantissa, rest) = take_digits(mantissa, fraction);
+        let decimals = fraction.len() - rest.len();
+        exponent = -(decimals as i64);
+        digits += decimals;
     }
     if digits == 0 {
         return None;
     }
-    if matches!(bytes.get(at), Some(b'e' | b'E'))
-        && let Some((power, end)) = take_exponent(bytes, at + 1)
+    if let [b'e' | b'E', tail @ ..] = rest
+        && let Some((power, tail)) = take_exponent(tail)
     {
         exponent = exponent.saturating_add(power);
-        at = end;
+        rest = tail;
     }
     // Up to 19 digits cannot overflow the mantissa.
-    let value = if digits <= 19 && mantissa <= 1 << 53 && exponent.unsigned_abs() <= 22 {
-        let power = POWERS_OF_TEN[exponent.unsigned_abs() as usize];
-        let magnitude = if exponent < 0 { mantissa as f64 / power } else { mantissa as f64 * power };
-        if negative { -magnitude } else { magnitude }
-    } else {
-        std::str::from_utf8(&bytes[..at]).ok()?.parse().ok()?
+    let known = if digits <= 19 { decimal::nearest(mantissa, exponent) } else { None };
+    let magnitude = match known {
+        Some(magnitude) => magnitude,
+        None => {
+            let number = &unsigned[..unsigned.len() - rest.len()];
+            magnitude_of_many_digits(number, digits, mantissa, exponent)?
+        }
     };
-    Some((value, at))
+    Some((if negative { -magnitude } else { magnitude }, bytes.len() - rest.len()))
 }
 
-/// Adds the digits from `at` on to `mantissa` (wrapping) and returns where they end.
-#[inline]
-fn take_digits(bytes: &[u8], mut at: usize, mantissa: &mut u64) -> usize {
-    while let Some(eight) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
-        let word = u64::from_le_bytes(*eight);
-        let count = leading_digits(word);
-        if count == 0 {
-            return at;
-        }
-        // Shifted up so that the digits come last; the zero bytes before them count as zeros.
-        let value = eight_digit_value(word << (64 - 8 * count));
-        *mantissa = mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value);
-        at += count;
-        if count < 8 {
-            return at;
-        }
+/// An unsigned number of more than 19 digits, or whose rounding takes longer arithmetic.
+#[cold]
+fn magnitude_of_many_digits(number: &[u8], digits: usize, mantissa: u64, exponent: i64) -> Option<f64> {
+    let zeros = number.iter().take_while(|b| matches!(b, b'0' | b'.')).filter(|b| **b == b'0').count();
+    if digits > 19
+        && digits - zeros <= 19
+        && let Some(magnitude) = decimal::nearest(mantissa, exponent)
+    {
+        return Some(magnitude);
     }
-    while let Some(digit) = bytes.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        *mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit));
-        at += 1;
+    std::str::from_utf8(number).ok()?.parse().ok()
+}
+
+/// Appends the leading digits of `bytes` to `mantissa` (wrapping); returns it and what follows them.
+#[inline(always)]
+fn take_digits(mut mantissa: u64, mut bytes: &[u8]) -> (u64, &[u8]) {
+    while let Some((eight, rest)) = bytes.split_first_chunk::<8>() {
+        // The first byte is the lowest.
+        let digits = u64::from_le_bytes(*eight) ^ 0x3030_3030_3030_3030;
+        // Adding 0x76 carries 10 and above into the high bit. A carry out of a byte that is no digit spoils only later
+        // ones.
+        let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+        if others == 0 {
+            mantissa = mantissa.wrapping_mul(100_000_000).wrapping_add(eight_digit_value(digits));
+            bytes = rest;
+            continue;
+        }
+        // Shifted up so that the digits come last, behind zeros. In two steps: there may be none, and shifting by 64
+        // means nothing.
+        let end = others.trailing_zeros();
+        let value = eight_digit_value(digits << (63 - end) << 8);
+        let count = end as usize / 8;
+        return (mantissa.wrapping_mul(WHOLE_POWERS[count]).wrapping_add(value), &bytes[count..]);
     }
-    at
+    while let [digit @ b'0'..=b'9', rest @ ..] = bytes {
+        mantissa = mantissa.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        bytes = rest;
+    }
+    (mantissa, bytes)
 }
 
-const WHOLE_POWERS: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+static WHOLE_POWERS: [u64; 8] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000];
 
-/// How many of eight bytes are ASCII digits before the first that is not; the first byte is the lowest.
+/// The value of eight digits, the first in the lowest byte: pairs, then fours, then all eight.
 #[inline]
-fn leading_digits(word: u64) -> usize {
-    let digits = word ^ 0x3030_3030_3030_3030;
-    // Adding 0x76 carries 10 and above into the high bit. A carry out of a byte that is no digit spoils only later ones.
-    let others = (digits.wrapping_add(0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    others.trailing_zeros() as usize / 8
-}
-
-/// The value of eight ASCII digits, first digit in the lowest byte: pairs, then fours, then all eight.
-#[inline]
-fn eight_digit_value(word: u64) -> u64 {
-    let pairs = (word & 0x0F0F_0F0F_0F0F_0F0F).wrapping_mul(10 * 256 + 1) >> 8;
+fn eight_digit_value(digits: u64) -> u64 {
+    let pairs = digits.wrapping_mul(10 * 256 + 1) >> 8;
     let fours = (pairs & 0x00FF_00FF_00FF_00FF).wrapping_mul(100 * 65536 + 1) >> 16;
     (fours & 0x0000_FFFF_0000_FFFF).wrapping_mul(10_000 * (1 << 32) + 1) >> 32
 }
 
-/// The signed integer at `at` and where it ends, if there is one.
-fn take_exponent(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
-    let negative = matches!(bytes.get(at), Some(b'-'));
-    let start = at + usize::from(matches!(bytes.get(at), Some(b'-' | b'+')));
-    let mut end = start;
+/// The signed integer at the start of `bytes` and what follows it, if there is one.
+fn take_exponent(bytes: &[u8]) -> Option<(i64, &[u8])> {
+    let (negative, unsigned) = match bytes {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        _ => (false, bytes),
+    };
+    let mut rest = unsigned;
     let mut power = 0i64;
-    while let Some(digit) = bytes.get(end).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        power = power.saturating_mul(10).saturating_add(i64::from(digit));
-        end += 1;
+    while let [digit @ b'0'..=b'9', tail @ ..] = rest {
+        power = power.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+        rest = tail;
     }
-    (end > start).then_some((if negative { -power } else { power }, end))
+    (rest.len() < unsigned.len()).then_some((if negative { -power } else { power }, rest))
 }
 
 #[cfg(test)]
@@ -188,6 +201,37 @@ mod tests {
         }
 
         #[test]
+        fn seventeen_to_nineteen_digits_agree_with_the_standard_library(
+            text in "-?(0|[1-9][0-9]{0,3})\\.0{0,8}[1-9][0-9]{14,18}(e-?[0-9]{1,2})?",
+        ) {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+
+        /// Numbers exactly between two doubles, in all their digits, and a little off.
+        #[test]
+        fn halfway_numbers_agree_with_the_standard_library(significand in (1u64 << 52)..(1 << 53), power in 0..=30u32) {
+            let halfway = 2 * u128::from(significand) + 1;
+            let (times, over) = (halfway << power, halfway * 5u128.pow(power)); // over: divided by 2^power, times 10^power
+            for text in [
+                format!("{times}"),
+                format!("{times}.000000001"),
+                format!("{}.9", times - 1),
+                format!("{over}e-{power}"),
+                format!("{over}1e-{}", power + 1),
+                format!("{}9e-{}", over - 1, power + 1),
+            ] {
+                prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+            }
+        }
+
+        #[test]
+        fn tiny_and_huge_numbers_agree_with_the_standard_library(
+            text in "-?[0-9]\\.[0-9]{0,18}e(-?30[0-9]|-3[1-4][0-9]|-?1[0-9]{2})",
+        ) {
+            prop_assert_eq!(bits(&text), expected(&text), "{}", text);
+        }
+
+        #[test]
         fn odd_strings_agree_with_the_standard_library(text in "[-+.eE0-9x]{1,9}") {
             prop_assert_eq!(bits(&text), expected(&text), "{}", text);
         }
@@ -217,6 +261,18 @@ mod tests {
             "5e-324",
             "179769313486231570000e289",
             "1e99999999999999999999",
+            "0e99999999999999999999",
+            "0.00000000000000000000000000000000",
+            "0.000000000000000000001234567890123456789",
+            "9999999999999999999",
+            "18446744073709551615",
+            "18446744073709551616",
+            "9007199254740993.0000000000000000000000001",
+            "2.2250738585072011e-308",
+            "2.2250738585072014e-308",
+            "2.4703282292062328e-324",
+            "1.7976931348623157e308",
+            "1.7976931348623159e308",
         ] {
             assert_eq!(bits(text), expected(text), "{text}");
         }

@@ -77,6 +77,11 @@ pub(super) struct TableRow<'a> {
 }
 
 impl TableRow<'_> {
+    /// The cells, for numbers.
+    #[inline]
+    pub fn numbers(&mut self) -> &mut [f64] {
+        self.cells
+    }
     #[inline]
     pub fn number(&mut self, column: usize, value: f64) {
         self.cells[column] = value;
@@ -143,6 +148,13 @@ impl RecordBlock {
             RowBlock::Sparse { .. } => &mut [],
         };
         TableRow { row, cells, oddities: &mut self.oddities, texts: &mut self.texts }
+    }
+    /// Takes back the last row of a table, which has no oddities.
+    pub(super) fn pop_table_row(&mut self) {
+        if let RowBlock::Dense { data, len, cols } = &mut self.cells {
+            *len -= 1;
+            data.truncate(*len * *cols);
+        }
     }
     /// Puts the oddities from `from` on in order, by row, then column.
     pub(super) fn sort_oddities(&mut self, from: usize) {
