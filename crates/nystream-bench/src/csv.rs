@@ -1,7 +1,7 @@
 //! Reading numeric CSV files beside pandas' C reader: one thread each, every cell to f64.
 //!
 //! Ours opens the file and reads it in blocks, as a fit does; the peer is `pandas.read_csv(engine="c")` with its
-//! defaults. Both read from the page cache. Ours rounds every number correctly; pandas' default may be off in the last
+//! defaults but for one thread (`mode.max_threads`). Both read from the page cache. Ours rounds every number correctly; pandas' default may be off in the last
 //! digit, so the sums of all cells are compared to 1e-9.
 
 use std::fs;
