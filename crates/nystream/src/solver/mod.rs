@@ -11,6 +11,7 @@ mod left_out;
 mod moving;
 mod nystrom;
 mod recursive;
+mod rowwise;
 mod settings;
 mod whitening;
 
@@ -22,5 +23,6 @@ pub use left_out::left_out_outputs;
 pub use moving::move_sums;
 pub use nystrom::{NystromFit, NystromSums};
 pub use recursive::{Innovations, RecursiveRidge};
+pub use rowwise::RowwiseRidge;
 pub use settings::{Ridge, SolverOptions};
 pub use whitening::Whitening;

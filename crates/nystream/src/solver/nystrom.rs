@@ -186,6 +186,11 @@ impl NystromSums {
         self.rows
     }
 
+    /// What turns kernels into the features that are summed; none if the kernels themselves are.
+    pub fn whitening(&self) -> Option<&Whitening> {
+        self.whitening.as_ref()
+    }
+
     /// Whether features are summed, not kernels.
     pub fn is_whitened(&self) -> bool {
         self.whitening.is_some()

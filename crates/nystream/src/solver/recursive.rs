@@ -15,6 +15,7 @@ use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef};
 
 use super::nystrom::NystromSums;
+use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
@@ -206,6 +207,25 @@ impl RecursiveRidge {
         self.restart()
     }
 
+    /// The same learner, a row at a time from here on.
+    pub fn rowwise(&self) -> RowwiseRidge {
+        let width = self.width();
+        // P = WᵀW with W = L⁻¹ in kernel coordinates; features turn into those by L⁻¹ S of the whitening.
+        let mut inverse = self.start.factor.inverse_factor();
+        let mut coefficients = self.start.theta.clone();
+        if let Some(whitening) = self.sums.whitening() {
+            let atoms = width - 1;
+            let mut left = Mat::from_fn(atoms, width, |i, j| inverse[(j, i)]);
+            whitening.transposed_in_place(left.as_mut());
+            for j in 0..atoms {
+                (0..width).for_each(|i| inverse[(i, j)] = left[(j, i)]);
+            }
+            whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, atoms));
+        }
+        let product = inverse.transpose() * &inverse;
+        RowwiseRidge::new(self.kernel, self.centres.clone(), product.as_ref(), &coefficients)
+    }
+
     fn width(&self) -> usize {
         self.dictionary.len() + 1
     }
@@ -369,6 +389,28 @@ mod tests {
                         assert!((ratio - 1.0).abs() < 1e-8, "row {}: {ratio}", start + i);
                     }
                     start += size;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn single_rows_give_the_same_numbers() {
+        let problem = problem(90);
+        for (precise, weighted) in [(true, false), (false, true)] {
+            let (expected, _) = problem.expected(0.3, weighted);
+            let mut learner = RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, precise).unwrap();
+            let weights = weighted.then(|| &problem.weights[..40]);
+            let targets = problem.targets.as_ref().subrows(0, 40);
+            learner.advance(problem.rows().slice(0, 40), targets, weights, &mut Innovations::default()).unwrap();
+            let mut rowwise = learner.rowwise();
+            let mut predicted = [0.0; 2];
+            for i in 40..90 {
+                let codes = [problem.targets[(i, 0)], problem.targets[(i, 1)]];
+                let weight = if weighted { problem.weights[i] } else { 1.0 };
+                rowwise.learn(problem.rows().row(i), &codes, weight, &mut predicted);
+                for t in 0..2 {
+                    assert!((predicted[t] - expected[(i, t)]).abs() < 1e-9, "row {i}: {}", predicted[t]);
                 }
             }
         }

@@ -50,6 +50,14 @@ impl Whitening {
         self.leverage_ridge
     }
 
+    /// B ← S L⁻ᵀ B: coefficients of features to coefficients of kernels.
+    pub(super) fn transposed_in_place(&self, mut block: MatMut<'_, f64>) {
+        self.factor.backward_in_place(block.as_mut());
+        for column in block.col_iter_mut() {
+            column.iter_mut().zip(&self.weights).for_each(|(v, w)| *v *= w);
+        }
+    }
+
     /// Turns a block of kernels (rows × m) into features, in place.
     pub fn apply(&self, mut block: MatMut<'_, f64>) {
         if self.weights.iter().any(|&w| w != 1.0) {
