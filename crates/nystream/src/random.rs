@@ -58,8 +58,7 @@ impl Generator {
         if p > 0.5 {
             return trials - self.binomial(trials, 1.0 - p);
         }
-        // Not "p <= 0": NaN must end here too.
-        if !(p > 0.0) || trials == 0 {
+        if p.is_nan() || p <= 0.0 || trials == 0 {
             return 0;
         }
         let odds = p / (1.0 - p);

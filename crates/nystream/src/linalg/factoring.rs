@@ -48,12 +48,7 @@ impl ReusedMatrix {
         let stride = self.rows.next_multiple_of(ALIGNMENT);
         match self.rows * self.cols {
             0 => MatRef::from_column_major_slice(&[], self.rows, self.cols),
-            _ => MatRef::from_column_major_slice_with_stride(
-                self.memory.col_as_slice(0),
-                self.rows,
-                self.cols,
-                stride,
-            ),
+            _ => MatRef::from_column_major_slice_with_stride(self.memory.col_as_slice(0), self.rows, self.cols, stride),
         }
     }
 

@@ -37,6 +37,6 @@ pub use dictionary::Dictionary;
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};
 pub use sequential::{SequentialDictionary, SketchReport, TheoremConstants};
-pub use squeak::{Oversampling, Schedule, Squeak, SqueakOptions, bytes_for};
+pub use squeak::{Oversampling, Schedule, Squeak, SqueakOptions};
 pub use two_pass_scores::{ScoreEstimator, ScoreSums, two_pass_scores};
 pub use uniform::uniform;

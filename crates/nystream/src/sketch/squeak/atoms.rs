@@ -78,7 +78,13 @@ impl Atoms {
     }
 
     /// Appends points, and their kernel values with all that are held and with each other.
-    pub(super) fn append(&mut self, kernel: &Kernel, more: Rows, standing: &[Standing], workspace: &mut KernelWorkspace) {
+    pub(super) fn append(
+        &mut self,
+        kernel: &Kernel,
+        more: Rows,
+        standing: &[Standing],
+        workspace: &mut KernelWorkspace,
+    ) {
         let (old, total) = (self.len(), self.len() + more.len());
         self.rows.extend(more);
         self.standing.extend_from_slice(standing);

@@ -97,10 +97,15 @@ impl Squeak {
             return Err(file.malformed("rows that wait, of another kind than the atoms or more than a block"));
         }
         let numbers = standing.iter().map(|point| point.number);
-        if document.rows > MOST_ROWS || !numbers.is_sorted_by(|a, b| a < b) || standing.last().is_some_and(|p| p.number >= document.rows) {
+        if document.rows > MOST_ROWS
+            || !numbers.is_sorted_by(|a, b| a < b)
+            || standing.last().is_some_and(|p| p.number >= document.rows)
+        {
             return Err(file.malformed(format!("row numbers that do not increase within {} rows", document.rows)));
         }
-        if document.least_oversampling.is_some_and(|least| least == 0) || document.least_oversampling.is_some() != (document.rows > 0) {
+        if document.least_oversampling.is_some_and(|least| least == 0)
+            || document.least_oversampling.is_some() != (document.rows > 0)
+        {
             return Err(file.malformed("an oversampling that does not fit the number of rows"));
         }
         let kernels = file.take_lower("kernels", rows.len())?;

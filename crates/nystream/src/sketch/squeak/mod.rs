@@ -4,7 +4,7 @@
 //! regression" (SQUEAK; arXiv 2604.22386): the estimator (Eq. 7), the steps (Alg. 1), what raising γ does (section 3).
 //! The same authors, "Distributed adaptive sampling for kernel matrix approximation" (DISQUEAK), AISTATS 2017: merging,
 //! the rule without a floor, and the constants q̄ = 39 α log(2n/δ)/ε² and at most 3 q̄ d_eff atoms, of which the first
-//! paper gives the order only.
+//! paper gives the order only. These constants are quoted without that paper's text at hand.
 //!
 //! Every atom i has a probability p̃_i, which only falls, and Q_i ~ B(p̃_i, q̄_i) copies. With s_i² = Q_i/(q̄_i p̃_i),
 //! E[S Sᵀ] = I. A dictionary is accurate at (ε, γ) if −ε(ΦΦᵀ + γI) ≼ ΦΦᵀ − ΦSSᵀΦᵀ ≼ ε(ΦΦᵀ + γI), Φ having the features
@@ -13,7 +13,8 @@
 //! - Eq. 7 at the next point or block, whose rows add the same to both sides, is within [τ/α, τ], α = (1+ε)/(1−ε).
 //!   Lemma 1 assumes only the upper half, which gives τ̃ ≤ τ; τ/α ≤ τ̃ needs the lower half too (`tests/lemma.rs`).
 //! - Of two dictionaries the errors add up to ε(ΦΦᵀ + 2γI), so (1−ε) φᵀ(ΦSSᵀΦᵀ + (1+ε)γI)⁻¹φ is within [τ/α, τ] with
-//!   α = (1+3ε)/(1−ε): the estimator for merging. In kernels it is (1−ε)/((1+ε)γ)·(k − kᵀS(SᵀKS + (1+ε)γI)⁻¹Sᵀk).
+//!   α = (1+3ε)/(1−ε): the estimator for merging. In kernels it is (1−ε)/((1+ε)γ)·(k − kᵀS(SᵀKS + (1+ε)γI)⁻¹Sᵀk);
+//!   with 1/γ in front it could exceed τ by 1+ε.
 //! - It is accurate at (ε, γ′) for every γ′ ≥ γ, by its definition. So when the budget is exceeded γ may be raised
 //!   without starting again: atoms are scored anew at γ′ and fall. d_eff(γ) falls at most as fast as 1/γ (SQUEAK calls
 //!   it "inversely proportional"), so γ is multiplied by atoms/budget, at least 1.1, until the atoms fit.
@@ -40,7 +41,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use options::{Oversampling, Schedule, SqueakOptions, bytes_for};
+pub use options::{Oversampling, Schedule, SqueakOptions};
 
 use atoms::Atoms;
 use scores::Scorer;
@@ -169,10 +170,19 @@ impl Squeak {
                 return Err(Error::Shape { what: "columns of the rows", found, expected });
             }
         }
+        if matches!(rows, Rows::Dense(_)) && self.options.allowed_atoms(8.0 * rows.cols() as f64) == 0 {
+            return Err(self.no_room());
+        }
         if self.rows_seen().saturating_add(rows.len() as u64) > options::MOST_ROWS {
             return Err(Error::Internal("more than 2^53 rows"));
         }
         Ok(())
+    }
+
+    /// The error for a budget in bytes that cannot hold one row.
+    fn no_room(&self) -> Error {
+        let found = format!("{} bytes", self.options.budget_bytes.unwrap_or(0));
+        Error::InvalidParam { name: "budget", found, expected: "room for one row of this width" }
     }
 
     /// Sparse rows may turn out wider than those before.

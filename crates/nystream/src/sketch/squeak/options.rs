@@ -24,7 +24,7 @@ pub struct SqueakOptions {
     pub oversampling: Oversampling,
     /// The most atoms ever held between steps.
     pub budget: Option<usize>,
-    /// The most bytes, see [`bytes_for`]; beside or instead of `budget`.
+    /// The most bytes, see [`bytes_for`](Self::bytes_for); beside or instead of `budget`.
     pub budget_bytes: Option<u64>,
     /// When rows are learnt; blocks of 256.
     pub schedule: Schedule,
@@ -39,7 +39,8 @@ pub enum Oversampling {
     /// As many as given. A handful works well in practice; the theorem asks for thousands.
     Fixed(u64),
     /// What the theorem asks for at n rows. n starts as `expected_rows` and doubles whenever there are more; rows from
-    /// before a doubling keep their copies, so the promise of the theorem is kept up to `expected_rows` rows.
+    /// before a doubling keep their copies, so the promise of the theorem is kept up to `expected_rows` rows. After
+    /// merging it asks for (1+3ε)/(1+ε) times as many, which [`Fixed`](Self::Fixed) can provide.
     Theorem {
         /// The first guess of n.
         expected_rows: u64,
@@ -165,9 +166,17 @@ impl SqueakOptions {
         self.budget.unwrap_or(usize::MAX).min(by_bytes)
     }
 
+    /// The bytes that `atoms` atoms and a block of rows need, at `row_bytes` for the values of one row: with
+    /// n = atoms + block, 24n² for kernels, factor and inverse, and n (4·row_bytes + 40) for four copies of the rows
+    /// (held, waiting, and packed twice for kernel values) and the numbers kept with each. Memory that was taken in
+    /// larger pieces, to grow into, is not counted, nor is the second dictionary while two are merged.
+    pub fn bytes_for(&self, atoms: usize, row_bytes: f64) -> f64 {
+        let n = atoms as f64 + self.schedule.block() as f64;
+        24.0 * n * n + n * (4.0 * row_bytes + 40.0)
+    }
+
     fn atoms_in(&self, bytes: u64, row_bytes: f64) -> usize {
-        let block = self.schedule.block();
-        let fits = |atoms: usize| bytes_for(atoms, block, row_bytes) <= bytes as f64;
+        let fits = |atoms: usize| self.bytes_for(atoms, row_bytes) <= bytes as f64;
         // Quadratic growth: the answer is below √bytes.
         let (mut low, mut high) = (0, (bytes as f64).sqrt() as usize + 1);
         while low < high {
@@ -176,15 +185,6 @@ impl SqueakOptions {
         }
         low
     }
-}
-
-/// The bytes that `atoms` atoms and a block of `block` rows need, at `row_bytes` for the values of one row: with
-/// n = atoms + block, 24n² for kernels, factor and inverse, and n (4·row_bytes + 40) for four copies of the rows (held,
-/// waiting, and packed twice for kernel values) and the numbers kept with each. Memory that was taken in larger pieces,
-/// to grow into, is not counted, nor is the second dictionary while two are merged.
-pub fn bytes_for(atoms: usize, block: usize, row_bytes: f64) -> f64 {
-    let n = atoms as f64 + block as f64;
-    24.0 * n * n + n * (4.0 * row_bytes + 40.0)
 }
 
 fn require(name: &'static str, found: impl ToString, fine: bool, expected: &'static str) -> Result<()> {

@@ -96,7 +96,8 @@ impl Scorer {
         }
         self.factoring.forward_in_place(columns.as_mut());
         let ridge = ridge + self.factoring.jitter();
-        let score = |i: usize| (kernel.diagonal(rows.row(i)) - columns.as_ref().col(i).squared_norm_l2()).max(0.0) / ridge;
+        let score =
+            |i: usize| (kernel.diagonal(rows.row(i)) - columns.as_ref().col(i).squared_norm_l2()).max(0.0) / ridge;
         Ok((0..rows.len()).map(score).collect())
     }
 
@@ -109,7 +110,9 @@ impl Scorer {
         let border = Mat::from_fn(old, accepted.len(), |i, j| s[old + j] * columns[(i, accepted[j])]);
         let corner = |j: usize, out: &mut [f64]| {
             let weight = s[old + j];
-            out.iter_mut().enumerate().for_each(|(i, v)| *v = weight * s[old + j + i] * kernels[(old + j + i, old + j)]);
+            out.iter_mut()
+                .enumerate()
+                .for_each(|(i, v)| *v = weight * s[old + j + i] * kernels[(old + j + i, old + j)]);
             out[0] += ridge;
         };
         if self.factoring.extend(border.as_ref(), corner) {
@@ -144,4 +147,3 @@ impl Clone for Scorer {
         }
     }
 }
-

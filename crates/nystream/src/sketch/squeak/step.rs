@@ -29,8 +29,9 @@ impl Squeak {
     fn newcomers(&mut self, count: usize) -> Vec<Standing> {
         let first = self.learnt;
         self.learnt += count as u64;
-        let standing: Vec<Standing> =
-            (first..self.learnt).map(|number| Standing::new(number, self.options.oversampling_at(number + 1))).collect();
+        let standing: Vec<Standing> = (first..self.learnt)
+            .map(|number| Standing::new(number, self.options.oversampling_at(number + 1)))
+            .collect();
         let least = standing.iter().map(|point| point.trials).min().unwrap_or(u64::MAX);
         self.least_oversampling = self.least_oversampling.min(least);
         standing
@@ -120,8 +121,7 @@ impl Squeak {
                 return Ok(());
             }
             if allowed == 0 {
-                let found = format!("{} bytes", self.options.budget_bytes.unwrap_or(0));
-                return Err(Error::InvalidParam { name: "budget", found, expected: "room for one row of this width" });
+                return Err(self.no_room());
             }
             let raised = self.leverage_ridge * (atoms as f64 / allowed as f64).max(LEAST_RAISE);
             if !raised.is_finite() {

@@ -54,8 +54,8 @@ fn bytes_bound_the_atoms_by_the_stated_formula() {
     for schedule in schedules() {
         for rows in [block.clone(), sparse_copy(&block)] {
             let row_bytes = if rows.is_sparse() { 56.0 } else { 32.0 };
-            let bytes = bytes_for(30, schedule.block(), row_bytes) as u64 + 1;
             let mut options = options(schedule);
+            let bytes = options.bytes_for(30, row_bytes) as u64 + 1;
             (options.leverage_ridge, options.budget_bytes) = (0.05, Some(bytes));
             let squeak = squeak_of(&options, rows.rows());
             assert!(squeak.atoms() <= 30 && squeak.atoms() >= 10, "{}", squeak.atoms());
@@ -65,8 +65,10 @@ fn bytes_bound_the_atoms_by_the_stated_formula() {
         }
     }
     let narrow = SqueakOptions { budget_bytes: Some(200), ..options(Schedule::PerPoint) };
-    let found = Squeak::new(narrow).unwrap().insert(oracle::normal_rows(30, 50, 1).rows()).unwrap_err();
-    assert!(matches!(found, Error::InvalidParam { name: "budget", .. }), "{found}");
+    for wide in [oracle::normal_rows(30, 50, 1), sparse_copy(&oracle::normal_rows(30, 50, 1))] {
+        let found = Squeak::new(narrow.clone()).unwrap().insert(wide.rows()).unwrap_err();
+        assert!(matches!(found, Error::InvalidParam { name: "budget", .. }), "{found}");
+    }
 }
 
 #[test]
@@ -84,7 +86,7 @@ fn the_bytes_reported_are_near_the_formula() {
     let mut options = options(Schedule::Blocks { rows: 100 });
     (options.leverage_ridge, options.budget) = (0.01, Some(200));
     let report = squeak_of(&options, block.rows()).report().unwrap();
-    let formula = bytes_for(200, 100, 32.0);
+    let formula = options.bytes_for(200, 32.0);
     // Memory is taken in pieces up to a quarter larger.
     assert!((report.bytes as f64) < 1.35 * formula, "{} {formula}", report.bytes);
 }

@@ -152,7 +152,9 @@ fn rows_without_energy_are_dropped() {
     for schedule in schedules() {
         let options = SqueakOptions { kernel: Kernel::Linear, ..options(schedule) };
         let squeak = squeak_of(&options, repeated(&[0.0, 0.0], 64).rows());
-        assert!(squeak.report().unwrap().captured == 1.0 && squeak.dictionary().unwrap().is_empty() || squeak.atoms() < 8);
+        assert!(
+            squeak.report().unwrap().captured == 1.0 && squeak.dictionary().unwrap().is_empty() || squeak.atoms() < 8
+        );
         let all_of_it = squeak_of(&options, oracle::normal_rows(200, 2, 8).rows());
         // Two columns: rank 2, and what is left is within γ.
         assert!(all_of_it.report().unwrap().effective_dim < 2.1);
@@ -171,7 +173,9 @@ fn the_dictionary_approximates_all_rows() {
         let report = squeak.report().unwrap();
         assert!(check.bound_holds, "{schedule:?} {check:?}");
         assert!(report.effective_dim / check.effective_dim < 1.5 && check.effective_dim / report.effective_dim < 1.5);
-        assert!(report.captured >= check.captured - 0.02, "{report:?} {check:?}");
+        // Judged at their arrival, the first of each cluster by a dictionary that knew little.
+        let late = check.captured - report.captured;
+        assert!(late > -0.01 && late < 0.05, "{report:?} {check:?}");
         assert_eq!((report.rows, report.atoms), (300, dictionary.len()));
     }
 }
@@ -193,7 +197,17 @@ fn the_theorem_is_stated_and_kept() {
     squeak.insert(block.rows().slice(20, 48)).unwrap();
     let q = |n: f64| (39.0 * 3.0 * (2.0 * n / 0.1f64).ln() / 0.25).ceil() as u64;
     for (point, trials) in squeak.atoms.standing().iter().map(|point| (point.number, point.trials)) {
-        assert_eq!(trials, q(if point < 20 { 20.0 } else if point < 40 { 40.0 } else { 80.0 }), "{point}");
+        assert_eq!(
+            trials,
+            q(if point < 20 {
+                20.0
+            } else if point < 40 {
+                40.0
+            } else {
+                80.0
+            }),
+            "{point}"
+        );
     }
     let report = squeak.report().unwrap();
     assert!(!report.theorem.promised && report.oversampling == q(80.0));
@@ -221,8 +235,5 @@ fn options_out_of_range_are_named() {
     assert_eq!(name(|o| o.schedule = Schedule::Blocks { rows: 0 }), "block");
     assert_eq!(name(|o| o.schedule = Schedule::Lazy { rows: 5, growth: 0.9 }), "growth");
     assert_eq!(name(|o| o.kernel = Kernel::Gaussian { bandwidth: -1.0 }), "bandwidth");
-    assert_eq!(
-        name(|o| (o.accuracy, o.oversampling) = (1e-4, Oversampling::Theorem { expected_rows: 9 })),
-        "accuracy"
-    );
+    assert_eq!(name(|o| (o.accuracy, o.oversampling) = (1e-4, Oversampling::Theorem { expected_rows: 9 })), "accuracy");
 }

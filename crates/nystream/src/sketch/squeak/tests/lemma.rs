@@ -32,7 +32,9 @@ fn squared_weights(squeak: &Squeak, n: usize) -> Vec<f64> {
 fn scores_are_within_alpha_while_the_dictionary_is_accurate() {
     let (mut accurate, mut half, mut steps, mut checked) = (0, 0, 0, 0);
     for (kernel, gamma) in oracle::kernels().into_iter().zip([0.5, 0.5, 5.0]) {
-        for (schedule, seed) in [(Schedule::PerPoint, 1), (Schedule::Blocks { rows: 7 }, 2), (Schedule::Blocks { rows: 7 }, 3)] {
+        for (schedule, seed) in
+            [(Schedule::PerPoint, 1), (Schedule::Blocks { rows: 7 }, 2), (Schedule::Blocks { rows: 7 }, 3)]
+        {
             let block = oracle::normal_rows(56, 2, 80 + seed);
             let mut options = SqueakOptions { schedule, seed, ..SqueakOptions::new(kernel, gamma) };
             options.oversampling = Oversampling::Fixed(25);
@@ -74,7 +76,8 @@ fn scores_are_within_alpha_while_the_dictionary_is_accurate() {
 fn the_printed_assumption_does_not_give_the_lower_bound() {
     let kernel = Kernel::gaussian(1.0).unwrap();
     let row = repeated(&[0.0], 1);
-    let mut squeak = Squeak::new(SqueakOptions { schedule: Schedule::PerPoint, ..SqueakOptions::new(kernel, 1.0) }).unwrap();
+    let mut squeak =
+        Squeak::new(SqueakOptions { schedule: Schedule::PerPoint, ..SqueakOptions::new(kernel, 1.0) }).unwrap();
     squeak.insert(row.rows()).unwrap();
     let standing = Standing { number: 0, probability: 0.1, copies: 5, trials: 5 };
     squeak.atoms = Atoms::from_parts(row.clone(), vec![standing], Mat::from_fn(1, 1, |_, _| 1.0));
@@ -83,4 +86,39 @@ fn the_printed_assumption_does_not_give_the_lower_bound() {
     squeak.insert(row.rows()).unwrap();
     // K is all ones: τ = 1/(2 + γ) = 1/3, and τ/α = 1/9; but τ̃ = (1−ε)/(s² + 1 + γ) = 0.5/12.
     assert!((0.5 * squeak.scores[1] - 0.5 / 12.0).abs() < 1e-12 && 0.5 / 12.0 < 1.0 / 9.0);
+}
+
+#[test]
+fn merged_scores_are_within_their_alpha_while_both_dictionaries_are_accurate() {
+    let (mut accurate, mut merges) = (0, 0);
+    for (kernel, gamma) in oracle::kernels().into_iter().zip([0.5, 0.5, 5.0]) {
+        for seed in 0..8 {
+            let block = oracle::normal_rows(60, 2, 200 + seed);
+            let rows = block.rows();
+            let part = |add: u64, from: usize, to: usize| {
+                let schedule = Schedule::Blocks { rows: 10 };
+                let mut options = SqueakOptions { schedule, seed: seed + add, ..SqueakOptions::new(kernel, gamma) };
+                options.oversampling = Oversampling::Fixed(25);
+                let squeak = squeak_of(&options, rows.slice(from, to));
+                let own = rows.slice(from, to);
+                let range = error_range(&oracle::gram(&kernel, own, own), gamma, &squared_weights(&squeak, to - from));
+                let numbers: Vec<usize> = held(&squeak).iter().map(|point| from + point.0 as usize).collect();
+                (squeak, range, numbers)
+            };
+            let (left, left_range, mut numbers) = part(0, 0, 40);
+            let (right, right_range, more) = part(100, 40, 60);
+            numbers.extend(more);
+            let merged = left.merge(right).unwrap();
+            let exact = oracle::leverage(&oracle::gram(&kernel, rows, rows), gamma);
+            let both = [left_range, right_range].iter().all(|range| range.0 >= -0.5 && range.1 <= 0.5);
+            (merges, accurate) = (merges + 1, accurate + usize::from(both));
+            if both {
+                for (number, raw) in numbers.into_iter().zip(&merged.scores) {
+                    let (score, exact) = (0.5 * raw, exact[number]);
+                    assert!(score <= exact * (1.0 + 1e-9) && score >= exact / 5.0 * (1.0 - 1e-9), "{score} {exact}");
+                }
+            }
+        }
+    }
+    assert!(accurate * 2 > merges, "{accurate} of {merges}");
 }

@@ -173,8 +173,9 @@ fn lazy_scores_are_those_of_the_row_added_alone() {
     for kernel in oracle::kernels() {
         let block = oracle::normal_rows(48, 2, 70);
         let (problem, mut options) = problem(&kernel, block.rows(), 1);
-        options.schedule = Schedule::Lazy { rows: 8, growth: 1.5 };
+        options.schedule = Schedule::Lazy { rows: 8, growth: 1e6 };
         let mut squeak = Squeak::new(options).unwrap();
+        let mut checked = 0;
         for start in (0..48).step_by(8) {
             let before = squeak.clone();
             squeak.insert(block.rows().slice(start, start + 8)).unwrap();
@@ -188,11 +189,12 @@ fn lazy_scores_are_those_of_the_row_added_alone() {
                 alone.probabilities.resize(number as usize + 1, 1.0);
                 alone.copies[number as usize] = 3;
                 let expected = 0.7 / 0.8 * problem.unexplained(&alone, 0.8)[number as usize];
-                // Scored again in the same step, it can only have fallen.
-                let rescored = squeak.rescored_atoms != before.rescored_atoms;
-                let close = (probability - expected).abs() < 1e-9;
-                assert!(close || rescored && probability < expected, "{probability} {expected}");
+                // Only the first block, which met no atoms, is scored again in the same step.
+                let close = (probability - expected).abs() < 1e-9 * expected;
+                assert!(close || start == 0 && probability < expected, "{probability} {expected}");
+                checked += usize::from(close);
             }
         }
+        assert!(checked > 10, "{checked}");
     }
 }
