@@ -52,6 +52,35 @@ impl Generator {
         self.uniform() < p
     }
 
+    /// Successes in `trials` trials of probability `p`, by inversion of the distribution function: one uniform
+    /// number for every 64 trials or part of them, none where `p` leaves no choice.
+    pub fn binomial(&mut self, trials: u64, p: f64) -> u64 {
+        if p > 0.5 {
+            return trials - self.binomial(trials, 1.0 - p);
+        }
+        if p.is_nan() || p <= 0.0 || trials == 0 {
+            return 0;
+        }
+        let odds = p / (1.0 - p);
+        let mut successes = 0;
+        let mut left = trials;
+        while left > 0 {
+            // Few enough that the smallest term, (1 − p)⁶⁴, is far from underflow.
+            let n = left.min(64);
+            left -= n;
+            let mut level = self.uniform();
+            let mut term = (1.0 - p).powi(n as i32);
+            let mut k = 0;
+            while level >= term && k < n {
+                level -= term;
+                k += 1;
+                term *= odds * (n - k + 1) as f64 / k as f64;
+            }
+            successes += k;
+        }
+        successes
+    }
+
     /// Standard normal (Marsaglia's polar method; the second value is not kept, so the state stays plain).
     pub fn normal(&mut self) -> f64 {
         loop {
@@ -114,6 +143,30 @@ mod tests {
         // Five standard errors of the mean and of the variance.
         assert!((sum / n as f64).abs() < 5.0 / (n as f64).sqrt());
         assert!((squares / n as f64 - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt());
+    }
+
+    #[test]
+    fn binomial_draws_have_the_binomial_distribution() {
+        let mut rng = Generator::new(8);
+        let draws = 40_000;
+        for (trials, p) in [(1, 0.3), (5, 0.07), (5, 0.93), (20, 0.5), (100, 0.4), (1000, 0.99)] {
+            let (n, mut hits) = (trials as usize, vec![0.0; trials as usize + 1]);
+            (0..draws).for_each(|_| hits[rng.binomial(trials, p) as usize] += 1.0);
+            let mut log_term = n as f64 * f64::ln_1p(-p);
+            for (k, hit) in hits.iter().enumerate() {
+                // Six standard deviations of a count, over fewer than 2,000 counts in all; 30 for the rarest.
+                let expected = log_term.exp() * draws as f64;
+                assert!((hit - expected).abs() < 6.0 * expected.sqrt() + 30.0, "{trials} {p} {k}: {hit} {expected}");
+                log_term += (p / (1.0 - p) * (n - k) as f64 / (k + 1) as f64).ln();
+            }
+            let mean = hits.iter().enumerate().map(|(k, hit)| k as f64 * hit).sum::<f64>() / draws as f64;
+            let deviation = (n as f64 * p * (1.0 - p) / draws as f64).sqrt();
+            assert!((mean - n as f64 * p).abs() < 5.0 * deviation, "{trials} {p}: {mean}");
+        }
+        let before = rng.clone();
+        assert_eq!((rng.binomial(7, 0.0), rng.binomial(7, 1.0), rng.binomial(0, 0.5)), (0, 7, 0));
+        assert_eq!(rng.binomial(9, f64::NAN), 0);
+        assert_eq!(rng, before);
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub struct Cholesky {
 }
 
 /// Jitters tried, relative to the mean of the diagonal.
-const JITTERS: [f64; 8] = [0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9];
+pub(super) const JITTERS: [f64; 8] = [0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9];
 
 impl Cholesky {
     /// Factors a symmetric matrix, of which only the lower triangle is read.

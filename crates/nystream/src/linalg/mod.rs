@@ -7,11 +7,13 @@
 mod cholesky;
 mod columns;
 mod eigen;
+mod factoring;
 mod gram;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
 pub use eigen::SymmetricEigen;
+pub use factoring::{Factoring, ReusedMatrix};
 pub use gram::GramSum;
 
 use faer::Par;

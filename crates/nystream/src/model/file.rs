@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use faer::{Mat, MatRef};
+use faer::Mat;
 use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibration;
@@ -17,7 +17,6 @@ use crate::kernel::{Centres, Kernel};
 use crate::linalg::Cholesky;
 use crate::persist::Container;
 use crate::preprocess::Preprocessor;
-use crate::rows::{RowBlock, Rows, SparseRows};
 
 const KIND: &str = "krr-model";
 /// Arrays of the preprocessor with a number a feature: kept as tensors, for there may be a million of them.
@@ -86,22 +85,22 @@ impl TrainedModel {
                 .map_err(|_| crate::Error::Internal("a preprocessor without its numbers"))?;
             file.put_f64(&format!("feature_{name}"), &[numbers.len()], numbers)?;
         }
-        put_rows(&mut file, regression.centres().rows())?;
+        file.put_rows("atom", regression.centres().rows())?;
         let coefficients = regression.coefficients().col_iter().flat_map(|c| c.iter().copied()).collect();
         file.put_f64("coefficients", &[outputs, atoms], coefficients)?;
         file.put_f64("intercepts", &[outputs], regression.intercepts().to_vec())?;
         match regression.uncertainty() {
             Some(Uncertainty::Nystrom(p)) => {
                 file.put_f64("weights", &[atoms], p.weights.clone())?;
-                put_factor(&mut file, "whitening", p.whitening.factor())?;
-                put_factor(&mut file, "posterior", p.posterior.factor())?;
+                file.put_lower("whitening", p.whitening.factor())?;
+                file.put_lower("posterior", p.posterior.factor())?;
                 if let Some((mean, _)) = &p.constant {
                     file.put_f64("mean_feature", &[atoms], mean.clone())?;
                 }
                 file.put_f64("noise_variances", &[outputs], p.noise_variances.clone())?;
             }
             Some(Uncertainty::Exact(p)) => {
-                put_factor(&mut file, "posterior", p.factor.factor())?;
+                file.put_lower("posterior", p.factor.factor())?;
                 if let Some(ones) = &p.constant {
                     file.put_f64("solved_ones", &[atoms], ones.clone())?;
                 }
@@ -122,7 +121,7 @@ impl TrainedModel {
         }
         let document: Document = file.document_as()?;
         let kernel = document.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
-        let atoms = take_rows(&mut file, document.features)?;
+        let atoms = file.take_rows("atom", document.features)?;
         let centres = Centres::new(atoms.rows());
         let (shape, data) = file.take_finite("coefficients", 2)?;
         if shape[1] != atoms.len() {
@@ -176,64 +175,10 @@ fn take_uncertainty(file: &mut Container, header: PosteriorHeader, atoms: usize)
     })
 }
 
-fn put_rows(file: &mut Container, rows: Rows) -> Result<()> {
-    match rows {
-        Rows::Dense(dense) => file.put_f64("atoms", &[dense.len(), dense.cols()], dense.data().to_vec()),
-        Rows::Sparse(sparse) => {
-            let mut offsets = vec![0u64];
-            let (mut indices, mut values) = (Vec::new(), Vec::new());
-            for i in 0..sparse.len() {
-                let (index, value) = sparse.row(i);
-                indices.extend_from_slice(index);
-                values.extend_from_slice(value);
-                offsets.push(indices.len() as u64);
-            }
-            file.put_u64("atom_offsets", &[offsets.len()], offsets)?;
-            file.put_u32("atom_indices", &[indices.len()], indices)?;
-            file.put_f64("atom_values", &[values.len()], values)
-        }
-    }
-}
-
-fn take_rows(file: &mut Container, features: usize) -> Result<RowBlock> {
-    if file.has("atoms") {
-        let (shape, data) = file.take_finite("atoms", 2)?;
-        if shape[1] != features {
-            return Err(file.malformed(format!("atoms of {} features, expected {features}", shape[1])));
-        }
-        return Ok(RowBlock::Dense { data, len: shape[0], cols: shape[1] });
-    }
-    let (_, offsets) = file.take_u64("atom_offsets", 1)?;
-    let (_, indices) = file.take_u32("atom_indices", 1)?;
-    let (_, values) = file.take_finite("atom_values", 1)?;
-    let offsets: Vec<usize> = offsets.iter().map(|&o| usize::try_from(o).unwrap_or(usize::MAX)).collect();
-    SparseRows::new(&offsets, &indices, &values, features)
-        .map_err(|_| file.malformed("sparse atoms that are inconsistent"))?;
-    Ok(RowBlock::Sparse { offsets, indices, values, cols: features })
-}
-
-fn put_factor(file: &mut Container, name: &str, factor: MatRef<'_, f64>) -> Result<()> {
-    let n = factor.nrows();
-    let packed: Vec<f64> = (0..n).flat_map(|j| (j..n).map(move |i| factor[(i, j)])).collect();
-    file.put_f64(name, &[packed.len()], packed)
-}
-
 fn take_factor(file: &mut Container, name: &str, n: usize) -> Result<Cholesky> {
-    let (_, packed) = file.take_finite(name, 1)?;
-    if n.checked_add(1).and_then(|next| next.checked_mul(n)).map(|twice| twice / 2) != Some(packed.len()) {
-        return Err(
-            file.malformed(format!("{name}: {} numbers, expected the lower triangle of {n} rows", packed.len()))
-        );
-    }
-    let mut factor = Mat::zeros(n, n);
-    let mut next = packed.iter();
-    for j in 0..n {
-        for i in j..n {
-            factor[(i, j)] = next.next().copied().unwrap_or(0.0);
-        }
-        if factor[(j, j)] <= 0.0 {
-            return Err(file.malformed(format!("{name}: a pivot that is not above 0")));
-        }
+    let factor = file.take_lower(name, n)?;
+    if (0..n).any(|j| factor[(j, j)] <= 0.0) {
+        return Err(file.malformed(format!("{name}: a pivot that is not above 0")));
     }
     Ok(Cholesky::from_factor(factor))
 }

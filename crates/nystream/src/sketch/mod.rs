@@ -11,6 +11,7 @@
 //! | [`two_pass_scores`](fn@two_pass_scores), [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
 //! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
 //! | [`SequentialDictionary`] | what dictionaries that follow a stream have in common |
+//! | [`Squeak`] | SQUEAK, per point, in blocks or lazily, and merging (DISQUEAK) |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod batch_exact;
@@ -25,6 +26,7 @@ mod matrix;
 mod oracle;
 mod rpcholesky;
 mod sequential;
+mod squeak;
 mod two_pass_scores;
 mod uniform;
 
@@ -35,5 +37,6 @@ pub use dictionary::Dictionary;
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};
 pub use sequential::{SequentialDictionary, SketchReport, TheoremConstants};
+pub use squeak::{Oversampling, Schedule, Squeak, SqueakOptions};
 pub use two_pass_scores::{ScoreEstimator, ScoreSums, two_pass_scores};
 pub use uniform::uniform;

@@ -1,0 +1,134 @@
+//! One step of SQUEAK under each schedule, and the budget.
+
+use super::Squeak;
+use super::atoms::Standing;
+use super::options::Schedule;
+use crate::error::{Error, Result};
+use crate::rows::{RowBlock, Rows};
+
+/// γ is raised by at least this factor when the budget is exceeded (not in the paper).
+const LEAST_RAISE: f64 = 1.1;
+
+impl Squeak {
+    /// Learns `rows`, the next of the stream after those already learnt.
+    pub(super) fn learn(&mut self, rows: Rows) -> Result<()> {
+        match self.options.schedule {
+            Schedule::PerPoint => self.join(rows, true)?,
+            Schedule::Blocks { .. } => self.join(rows, false)?,
+            Schedule::Lazy { growth, .. } => {
+                self.join_lazily(rows)?;
+                if self.atoms.len() as f64 > growth * self.rescored_atoms as f64 {
+                    self.rescore(self.leverage_ridge)?;
+                }
+            }
+        }
+        self.enforce_budget()
+    }
+
+    /// Standing of the next `count` rows.
+    fn newcomers(&mut self, count: usize) -> Vec<Standing> {
+        let first = self.learnt;
+        self.learnt += count as u64;
+        let standing: Vec<Standing> = (first..self.learnt)
+            .map(|number| Standing::new(number, self.options.oversampling_at(number + 1)))
+            .collect();
+        let least = standing.iter().map(|point| point.trials).min().unwrap_or(u64::MAX);
+        self.least_oversampling = self.least_oversampling.min(least);
+        standing
+    }
+
+    /// SQUEAK, Alg. 1, lines 3 to 15, for a point (`floor`: line 5 with its p̃/2) or for a block, which is an exact
+    /// dictionary of its own.
+    fn join(&mut self, rows: Rows, floor: bool) -> Result<()> {
+        let old = self.atoms.len();
+        let standing = self.newcomers(rows.len());
+        self.atoms.append(&self.options.kernel, rows, &standing, &mut self.scorer.kernels);
+        self.scorer.forget();
+        self.scorer.of_atoms(&self.atoms, self.leverage_ridge, &mut self.scores)?;
+        for i in 0..rows.len() {
+            self.account(self.options.kernel.diagonal(rows.row(i)), self.scores[old + i]);
+        }
+        self.shrink(floor);
+        Ok(())
+    }
+
+    /// The rows scored one by one against the dictionary as it is; those that get copies become atoms.
+    fn join_lazily(&mut self, rows: Rows) -> Result<()> {
+        let outside = self.scorer.of_rows(&self.options.kernel, &self.atoms, rows, self.leverage_ridge)?;
+        let standing = self.newcomers(rows.len());
+        let (mut accepted, mut places) = (Vec::new(), Vec::new());
+        for (i, mut point) in standing.into_iter().enumerate() {
+            // The score that the row would have in the dictionary, alone of its block.
+            let score = outside[i] / (1.0 + outside[i]);
+            self.account(self.options.kernel.diagonal(rows.row(i)), score);
+            point.probability = (1.0 - self.options.accuracy) * score;
+            point.copies = self.rng.binomial(point.trials, point.probability);
+            if point.copies > 0 {
+                accepted.push(point);
+                places.push(i);
+            }
+        }
+        if !places.is_empty() {
+            let chosen = RowBlock::gather(rows, &places);
+            self.atoms.append(&self.options.kernel, chosen.rows(), &accepted, &mut self.scorer.kernels);
+            self.scorer.admit(&self.atoms, &places);
+        }
+        Ok(())
+    }
+
+    /// Adds a row of energy k(x, x) and this score (without the factor 1 − ε) to the running sums.
+    fn account(&mut self, energy: f64, score: f64) {
+        self.energy += energy;
+        self.residual += (self.leverage_ridge * score).min(energy);
+    }
+
+    /// Scores every atom at g = `ridge` and lets it fall, as in merging: without the floor of p̃/2.
+    pub(super) fn rescore(&mut self, ridge: f64) -> Result<()> {
+        self.scorer.of_atoms(&self.atoms, ridge, &mut self.scores)?;
+        self.shrink(false);
+        self.rescored_atoms = self.atoms.len();
+        Ok(())
+    }
+
+    fn shrink(&mut self, floor: bool) {
+        let (scores, share) = (&self.scores, 1.0 - self.options.accuracy);
+        self.atoms.shrink(&mut self.rng, &mut self.spare, |i, old| {
+            let lower = (share * scores[i]).min(old);
+            if floor { lower.max(old / 2.0) } else { lower }
+        });
+        self.scorer.forget();
+    }
+
+    /// The budget in atoms, of the average size of those held.
+    pub(super) fn allowed_atoms(&self) -> usize {
+        let bytes = match self.atoms.rows().rows() {
+            Rows::Dense(rows) => 8.0 * rows.cols() as f64,
+            Rows::Sparse(rows) => 12.0 * rows.entries() as f64 / rows.len().max(1) as f64 + 8.0,
+        };
+        self.options.allowed_atoms(bytes)
+    }
+
+    /// Raises γ until the atoms fit the budget.
+    pub(super) fn enforce_budget(&mut self) -> Result<()> {
+        let lazy = matches!(self.options.schedule, Schedule::Lazy { .. });
+        if lazy && self.atoms.len() > self.allowed_atoms() {
+            // Old atoms may have had no chance to fall yet.
+            self.rescore(self.leverage_ridge)?;
+        }
+        loop {
+            let (atoms, allowed) = (self.atoms.len(), self.allowed_atoms());
+            if atoms <= allowed {
+                return Ok(());
+            }
+            if allowed == 0 {
+                return Err(self.no_room());
+            }
+            let raised = self.leverage_ridge * (atoms as f64 / allowed as f64).max(LEAST_RAISE);
+            if !raised.is_finite() {
+                return Err(Error::Internal("no leverage ridge makes the dictionary fit its budget"));
+            }
+            self.leverage_ridge = raised;
+            self.rescore(raised)?;
+        }
+    }
+}

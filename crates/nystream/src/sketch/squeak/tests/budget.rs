@@ -1,0 +1,92 @@
+//! The budget is never exceeded, and γ in force is the one that holds.
+
+use super::*;
+
+#[test]
+fn the_budget_is_never_exceeded_and_the_ridge_only_rises() {
+    let block = oracle::normal_rows(400, 3, 1);
+    for schedule in schedules() {
+        let mut options = options(schedule);
+        (options.leverage_ridge, options.budget) = (0.05, Some(40));
+        let mut squeak = Squeak::new(options).unwrap();
+        let mut ridge = 0.05;
+        for start in (0..400).step_by(5) {
+            squeak.insert(block.rows().slice(start, start + 5)).unwrap();
+            assert!(squeak.atoms() <= 40 && squeak.dictionary().unwrap().len() <= 40);
+            assert!(squeak.leverage_ridge() >= ridge);
+            ridge = squeak.leverage_ridge();
+        }
+        let report = squeak.report().unwrap();
+        assert!(report.leverage_ridge >= ridge && ridge > 0.05 && report.initial_leverage_ridge == 0.05);
+        // Raised as needed, not far beyond.
+        assert!(squeak.atoms() >= 15, "{schedule:?}: {} atoms at {ridge}", squeak.atoms());
+        assert_eq!(squeak.dictionary().unwrap().leverage_ridge(), report.leverage_ridge);
+    }
+}
+
+#[test]
+fn what_fits_is_not_touched_by_a_budget() {
+    let block = oracle::normal_rows(100, 2, 2);
+    for schedule in schedules() {
+        let free = squeak_of(&options(schedule), block.rows());
+        let bounded = squeak_of(&SqueakOptions { budget: Some(500), ..options(schedule) }, block.rows());
+        assert_eq!(held(&free), held(&bounded));
+        assert_eq!(bounded.leverage_ridge(), 0.5);
+    }
+}
+
+#[test]
+fn the_raised_ridge_holds() {
+    let block = oracle::normal_rows(300, 2, 3);
+    for schedule in schedules() {
+        let mut options = options(schedule);
+        (options.leverage_ridge, options.budget, options.oversampling) = (0.01, Some(90), Oversampling::Fixed(40));
+        let squeak = squeak_of(&options, block.rows());
+        let dictionary = squeak.dictionary().unwrap();
+        let check = crate::sketch::check_guarantee(&options.kernel, block.rows(), &dictionary, None, 0.5).unwrap();
+        assert!(check.leverage_ridge > 0.01 && check.bound_holds, "{schedule:?}: {check:?}");
+    }
+}
+
+#[test]
+fn bytes_bound_the_atoms_by_the_stated_formula() {
+    let block = oracle::normal_rows(300, 4, 4);
+    for schedule in schedules() {
+        for rows in [block.clone(), sparse_copy(&block)] {
+            let row_bytes = if rows.is_sparse() { 56.0 } else { 32.0 };
+            let mut options = options(schedule);
+            let bytes = options.bytes_for(30, row_bytes) as u64 + 1;
+            (options.leverage_ridge, options.budget_bytes) = (0.05, Some(bytes));
+            let squeak = squeak_of(&options, rows.rows());
+            assert!(squeak.atoms() <= 30 && squeak.atoms() >= 10, "{}", squeak.atoms());
+            assert_eq!(squeak.allowed_atoms(), 30);
+            options.budget = Some(12);
+            assert!(squeak_of(&options, rows.rows()).atoms() <= 12);
+        }
+    }
+    let narrow = SqueakOptions { budget_bytes: Some(200), ..options(Schedule::PerPoint) };
+    for wide in [oracle::normal_rows(30, 50, 1), sparse_copy(&oracle::normal_rows(30, 50, 1))] {
+        let found = Squeak::new(narrow.clone()).unwrap().insert(wide.rows()).unwrap_err();
+        assert!(matches!(found, Error::InvalidParam { name: "budget", .. }), "{found}");
+    }
+}
+
+#[test]
+fn a_budget_of_one_atom_works() {
+    for schedule in schedules() {
+        let options = SqueakOptions { budget: Some(1), ..options(schedule) };
+        let squeak = squeak_of(&options, oracle::normal_rows(100, 2, 5).rows());
+        assert!(squeak.atoms() <= 1 && squeak.report().unwrap().leverage_ridge.is_finite());
+    }
+}
+
+#[test]
+fn the_bytes_reported_are_near_the_formula() {
+    let block = oracle::normal_rows(2000, 4, 6);
+    let mut options = options(Schedule::Blocks { rows: 100 });
+    (options.leverage_ridge, options.budget) = (0.01, Some(200));
+    let report = squeak_of(&options, block.rows()).report().unwrap();
+    let formula = options.bytes_for(200, 32.0);
+    // Memory is taken in pieces up to a quarter larger.
+    assert!((report.bytes as f64) < 1.35 * formula, "{} {formula}", report.bytes);
+}
