@@ -41,7 +41,8 @@ fn total(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// aᵀb, several sums at once; the shorter length counts.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let ((left, left_rest), (right, right_rest)) = (a.as_chunks::<CHAINS>(), b.as_chunks::<CHAINS>());
     let mut sums = [0.0; CHAINS];
     for (x, y) in left.iter().zip(right) {

@@ -17,7 +17,6 @@ use crate::kernel::{Centres, Kernel};
 use crate::linalg::Cholesky;
 use crate::persist::Container;
 use crate::preprocess::Preprocessor;
-use crate::rows::{RowBlock, Rows, SparseRows};
 
 const KIND: &str = "krr-model";
 /// Arrays of the preprocessor with a number a feature: kept as tensors, for there may be a million of them.
@@ -86,7 +85,7 @@ impl TrainedModel {
                 .map_err(|_| crate::Error::Internal("a preprocessor without its numbers"))?;
             file.put_f64(&format!("feature_{name}"), &[numbers.len()], numbers)?;
         }
-        put_rows(&mut file, regression.centres().rows())?;
+        file.put_rows("atom", regression.centres().rows())?;
         let coefficients = regression.coefficients().col_iter().flat_map(|c| c.iter().copied()).collect();
         file.put_f64("coefficients", &[outputs, atoms], coefficients)?;
         file.put_f64("intercepts", &[outputs], regression.intercepts().to_vec())?;
@@ -122,7 +121,7 @@ impl TrainedModel {
         }
         let document: Document = file.document_as()?;
         let kernel = document.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
-        let atoms = take_rows(&mut file, document.features)?;
+        let atoms = file.take_rows("atom", document.features)?;
         let centres = Centres::new(atoms.rows());
         let (shape, data) = file.take_finite("coefficients", 2)?;
         if shape[1] != atoms.len() {
@@ -174,42 +173,6 @@ fn take_uncertainty(file: &mut Container, header: PosteriorHeader, atoms: usize)
             noise_variances,
         }),
     })
-}
-
-fn put_rows(file: &mut Container, rows: Rows) -> Result<()> {
-    match rows {
-        Rows::Dense(dense) => file.put_f64("atoms", &[dense.len(), dense.cols()], dense.data().to_vec()),
-        Rows::Sparse(sparse) => {
-            let mut offsets = vec![0u64];
-            let (mut indices, mut values) = (Vec::new(), Vec::new());
-            for i in 0..sparse.len() {
-                let (index, value) = sparse.row(i);
-                indices.extend_from_slice(index);
-                values.extend_from_slice(value);
-                offsets.push(indices.len() as u64);
-            }
-            file.put_u64("atom_offsets", &[offsets.len()], offsets)?;
-            file.put_u32("atom_indices", &[indices.len()], indices)?;
-            file.put_f64("atom_values", &[values.len()], values)
-        }
-    }
-}
-
-fn take_rows(file: &mut Container, features: usize) -> Result<RowBlock> {
-    if file.has("atoms") {
-        let (shape, data) = file.take_finite("atoms", 2)?;
-        if shape[1] != features {
-            return Err(file.malformed(format!("atoms of {} features, expected {features}", shape[1])));
-        }
-        return Ok(RowBlock::Dense { data, len: shape[0], cols: shape[1] });
-    }
-    let (_, offsets) = file.take_u64("atom_offsets", 1)?;
-    let (_, indices) = file.take_u32("atom_indices", 1)?;
-    let (_, values) = file.take_finite("atom_values", 1)?;
-    let offsets: Vec<usize> = offsets.iter().map(|&o| usize::try_from(o).unwrap_or(usize::MAX)).collect();
-    SparseRows::new(&offsets, &indices, &values, features)
-        .map_err(|_| file.malformed("sparse atoms that are inconsistent"))?;
-    Ok(RowBlock::Sparse { offsets, indices, values, cols: features })
 }
 
 fn put_factor(file: &mut Container, name: &str, factor: MatRef<'_, f64>) -> Result<()> {

@@ -20,6 +20,7 @@
 mod atomic;
 mod container;
 mod header;
+mod rows;
 mod tensor;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,7 @@
 //! | [`two_pass_scores`](fn@two_pass_scores), [`ScoreSums`] | the two-pass scores of Alaoui and Mahoney |
 //! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
 //! | [`SequentialDictionary`] | what dictionaries that follow a stream have in common |
+//! | [`InkOracle`] | INK-ORACLE (INK, Alg. 2) with an [`ExactOracle`], INK-ESTIMATE (Alg. 3) with an [`EstimateOracle`] |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod batch_exact;
@@ -19,6 +20,7 @@ mod check;
 mod dictionary;
 mod direct_sample;
 mod embedding;
+mod ink;
 mod leverage;
 mod matrix;
 #[cfg(test)]
@@ -32,6 +34,10 @@ pub use batch_exact::{batch_exact, proposition_1_budget};
 pub use build::{DictionaryInfo, DictionaryMethod, DictionaryOptions, build};
 pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
+pub use ink::{
+    Atom, DEFAULT_OVERSAMPLING, Estimate, EstimateOracle, ExactOracle, InkOptions, InkOracle, Oracle, Step, atoms_bound,
+    oversampling_bound,
+};
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};
 pub use sequential::{SequentialDictionary, SketchReport, TheoremConstants};

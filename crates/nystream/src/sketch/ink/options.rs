@@ -1,0 +1,106 @@
+//! What an INK dictionary is asked for.
+
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+
+/// q̄ where none is given. The theorem's value is far larger (see [`oversampling_bound`](super::oversampling_bound));
+/// this one keeps about a hundred atoms.
+pub const DEFAULT_OVERSAMPLING: u64 = 100;
+
+/// Options of INK-ORACLE and INK-ESTIMATE.
+///
+/// There is no budget in bytes: both hold O(t) numbers an atom for t rows by their nature, since they keep the true
+/// columns of the kernel matrix, or all of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InkOptions {
+    /// The kernel.
+    pub kernel: Kernel,
+    /// γ, above 0. The theorems ask for γ > 1, which cannot matter: multiplying the kernel and γ by the same number
+    /// changes no score, no dimension, and neither side of Eq. 11 against the other.
+    #[doc(alias = "γ")]
+    pub leverage_ridge: f64,
+    /// ε, above 0 and below 1.
+    #[doc(alias = "ε")]
+    pub accuracy: f64,
+    /// δ, above 0 and at most 1. Only the theorem's constants depend on it.
+    #[doc(alias = "δ")]
+    pub failure_prob: f64,
+    /// q̄, at least 1: the expected number of atoms is at most this.
+    #[doc(alias = "q̄")]
+    pub oversampling: u64,
+    /// The most atoms ever held, at least 1; γ is raised where the stream needs more. None: as many as q̄ brings.
+    pub budget: Option<usize>,
+    /// Of all random choices.
+    pub seed: u64,
+}
+
+impl InkOptions {
+    /// ε = 0.5, δ = 0.1, q̄ = [`DEFAULT_OVERSAMPLING`], no budget, seed 0.
+    pub fn new(kernel: Kernel, leverage_ridge: f64) -> Self {
+        Self {
+            kernel,
+            leverage_ridge,
+            accuracy: 0.5,
+            failure_prob: 0.1,
+            oversampling: DEFAULT_OVERSAMPLING,
+            budget: None,
+            seed: 0,
+        }
+    }
+
+    /// The same options if they are valid, else what is wrong with them.
+    pub fn validated(self) -> Result<Self> {
+        self.kernel.validated()?;
+        Error::require_positive("leverage-ridge", self.leverage_ridge)?;
+        if !(self.accuracy > 0.0 && self.accuracy < 1.0) {
+            return Err(invalid("accuracy", self.accuracy, "a number above 0 and below 1"));
+        }
+        if !(self.failure_prob > 0.0 && self.failure_prob <= 1.0) {
+            return Err(invalid("failure-prob", self.failure_prob, "a number above 0, at most 1"));
+        }
+        if self.oversampling == 0 || self.oversampling > MAX_COUNT {
+            return Err(invalid("oversampling", self.oversampling, "1 to 2^53"));
+        }
+        if self.budget == Some(0) {
+            return Err(invalid("budget", 0, "at least 1"));
+        }
+        Ok(self)
+    }
+}
+
+/// Counts that doubles hold exactly.
+pub(super) const MAX_COUNT: u64 = 1 << 53;
+
+fn invalid(name: &'static str, found: impl ToString, expected: &'static str) -> Error {
+    Error::InvalidParam { name, found: found.to_string(), expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bad_options_are_named_by_the_word_a_user_writes() {
+        let good = InkOptions::new(Kernel::Linear, 1.0);
+        assert!(good.clone().validated().is_ok());
+        let named = |bad: InkOptions| match bad.validated() {
+            Err(Error::InvalidParam { name, .. }) => name,
+            other => panic!("{other:?}"),
+        };
+        for ridge in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert_eq!(named(InkOptions { leverage_ridge: ridge, ..good.clone() }), "leverage-ridge");
+        }
+        for accuracy in [0.0, 1.0, f64::NAN] {
+            assert_eq!(named(InkOptions { accuracy, ..good.clone() }), "accuracy");
+        }
+        for failure_prob in [0.0, 1.5, f64::NAN] {
+            assert_eq!(named(InkOptions { failure_prob, ..good.clone() }), "failure-prob");
+        }
+        for oversampling in [0, u64::MAX] {
+            assert_eq!(named(InkOptions { oversampling, ..good.clone() }), "oversampling");
+        }
+        assert_eq!(named(InkOptions { budget: Some(0), ..good.clone() }), "budget");
+        let kernel = Kernel::Gaussian { bandwidth: -1.0 };
+        assert_eq!(named(InkOptions { kernel, ..good }), "bandwidth");
+    }
+}
