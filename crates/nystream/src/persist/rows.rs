@@ -8,7 +8,9 @@ impl Container {
     /// Adds rows: tensor `<noun>s` if they are dense, else `<noun>_offsets`, `<noun>_indices` and `<noun>_values`.
     pub fn put_rows(&mut self, noun: &str, rows: Rows) -> Result<()> {
         match rows {
-            Rows::Dense(dense) => self.put_f64(&format!("{noun}s"), &[dense.len(), dense.cols()], dense.data().to_vec()),
+            Rows::Dense(dense) => {
+                self.put_f64(&format!("{noun}s"), &[dense.len(), dense.cols()], dense.data().to_vec())
+            }
             Rows::Sparse(sparse) => {
                 let mut offsets = vec![0u64];
                 let (mut indices, mut values) = (Vec::new(), Vec::new());

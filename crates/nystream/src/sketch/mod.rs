@@ -35,8 +35,8 @@ pub use build::{DictionaryInfo, DictionaryMethod, DictionaryOptions, build};
 pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
 pub use ink::{
-    Atom, DEFAULT_OVERSAMPLING, Estimate, EstimateOracle, ExactOracle, InkOptions, InkOracle, Oracle, Step, atoms_bound,
-    oversampling_bound,
+    Atom, DEFAULT_OVERSAMPLING, Estimate, EstimateOracle, ExactOracle, InkOptions, InkOracle, Oracle, Step,
+    atoms_bound, oversampling_bound,
 };
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};

@@ -9,13 +9,7 @@
 //! when d̃_eff is no longer within β of d_eff at the new γ. β itself is reported for ρ = tr(K)/γ ≥ λ_max(K)/γ.
 
 /// 28 α d̃ log(4t/δ)/ε², with α = `score_factor`, d̃ = `effective_dim` (or β d_eff) and t = `rows`.
-pub fn oversampling_bound(
-    accuracy: f64,
-    failure_prob: f64,
-    score_factor: f64,
-    effective_dim: f64,
-    rows: u64,
-) -> f64 {
+pub fn oversampling_bound(accuracy: f64, failure_prob: f64, score_factor: f64, effective_dim: f64, rows: u64) -> f64 {
     28.0 * score_factor * effective_dim / (accuracy * accuracy) * (4.0 * rows.max(1) as f64 / failure_prob).ln()
 }
 

@@ -41,6 +41,9 @@ use crate::error::Result;
 use crate::linalg::{Cholesky, dot};
 use crate::persist::Container;
 
+/// Relative error of sums of products, with room for a few of them.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
 /// The estimators of INK, Sect. 4.
 #[derive(Debug, Clone)]
 pub struct EstimateOracle {
@@ -56,8 +59,9 @@ pub struct EstimateOracle {
 
 /// k̄ᵀA⁻¹k̄ and the rest of a step's numbers, at one γ.
 struct Parts {
-    /// N.
+    /// N, and what rounding may have done to it.
     unexplained: f64,
+    noise: f64,
     /// γ‖z‖².
     second_order: f64,
     /// Y and y; none without atoms.
@@ -76,7 +80,8 @@ impl EstimateOracle {
         let a = self.alpha() * gamma;
         let norm = self.squared_norm;
         if m == 0 {
-            return Some(Parts { unexplained: step.energy - norm / a, second_order: norm / gamma, solved: None });
+            let (unexplained, noise) = (step.energy - norm / a, ROUNDING * norm / a);
+            return Some(Parts { unexplained, noise, second_order: norm / gamma, solved: None });
         }
         let s: Vec<f64> = step.atoms.iter().map(Atom::weight).collect();
         let ridge = |i: usize, j: usize| if i == j { gamma } else { 0.0 };
@@ -86,6 +91,8 @@ impl EstimateOracle {
             Cholesky::new(matrix.as_ref(), "products of stored columns").ok().filter(|factor| factor.jitter() == 0.0)
         };
         let (l, second) = (factor(a)?, factor(gamma)?);
+        let largest = |i: usize| s[i] * self.gram[(i, i)].max(0.0).sqrt() + (a * v[(i, i)]).sqrt();
+        let scales: Vec<f64> = (0..m).map(largest).collect();
         let mut h = Mat::from_fn(m, 1, |i, _| s[i] * self.products[i]);
 
         let mut w = h.clone();
@@ -98,9 +105,14 @@ impl EstimateOracle {
 
         l.forward_in_place(h.as_mut());
         let unexplained = step.energy - (norm - squared(&h)) / a;
+        // Entries of P are off by rounding's share of √(P_ii P_jj), which moves hᵀP⁻¹h by (Σ|P⁻¹h|_i √P_ii)² times that.
+        let mut solution = h.clone();
+        l.backward_in_place(solution.as_mut());
+        let moved: f64 = column(&solution).iter().zip(&scales).map(|(u, scale)| u.abs() * scale).sum();
+        let noise = ROUNDING * (norm + moved * moved) / a;
         let mut y = v;
         l.forward_in_place(y.as_mut());
-        Some(Parts { unexplained, second_order, solved: Some((y, h)) })
+        Some(Parts { unexplained, noise, second_order, solved: Some((y, h)) })
     }
 }
 
@@ -128,12 +140,9 @@ impl Oracle for EstimateOracle {
     fn estimate(&mut self, step: &Step<'_>, gamma: f64) -> Result<Estimate> {
         let (m, k) = (step.atoms.len(), step.energy);
         let (alpha, a) = (self.alpha(), self.alpha() * gamma);
-        // What the differences below may be off by.
-        let rounding = (m + 16) as f64 * f64::EPSILON;
-        let noise = rounding * self.squared_norm / a;
         let usable = |parts: &Parts| {
             let numerator = parts.unexplained - (1.0 - self.accuracy).powi(2) / 4.0 * parts.second_order;
-            (parts.unexplained > noise && numerator >= 0.0).then_some(numerator)
+            (parts.unexplained > parts.noise && numerator >= 0.0).then_some(numerator)
         };
         let parts = self.parts(step, gamma);
         let Some((parts, numerator)) = parts.and_then(|parts| usable(&parts).map(|n| (parts, n))) else {
@@ -153,7 +162,7 @@ impl Oracle for EstimateOracle {
                 let residual = kappa - dot(y_i, y) / b.sqrt();
                 // Eq. 12.
                 let score = ((a * dot(y_i, y_i) - gamma) / b - residual * residual / s) / a;
-                let least = rounding * (step.atom_kernels[(i, i)] + gamma / b) / a;
+                let least = ROUNDING * (step.atom_kernels[(i, i)] + gamma / b) / a;
                 scores.push((score.is_finite() && score > least).then_some(score));
             }
         }

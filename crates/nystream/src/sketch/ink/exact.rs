@@ -48,7 +48,7 @@ impl Triangle {
         for i in 0..self.rows {
             let row = self.row(i);
             let x = vector[i];
-            out[i] += dot(&row[..i], vector) + row[i] * x;
+            out[i] += dot(&row[..i], &vector[..i]) + row[i] * x;
             out.iter_mut().zip(&row[..i]).for_each(|(out, r)| *out += r * x);
         }
         out

@@ -99,8 +99,9 @@ impl<O: Oracle> InkOracle<O> {
         O::require_fits(rows).map_err(|e| file.malformed(e.to_string()))?;
         let atoms = take_atoms(&mut file, rows, options.budget)?;
         let (_, lower) = file.take_finite("atom_kernels", 1)?;
-        let atom_kernels = symmetric(&lower, atoms.len())
-            .ok_or_else(|| file.malformed(format!("atom_kernels: {} numbers for {} atoms", lower.len(), atoms.len())))?;
+        let atom_kernels = symmetric(&lower, atoms.len()).ok_or_else(|| {
+            file.malformed(format!("atom_kernels: {} numbers for {} atoms", lower.len(), atoms.len()))
+        })?;
         let oracle = O::take(&mut file, &options, rows, &atoms)?;
         file.finish()?;
         Ok(Self { options, oracle, state, history, atoms, atom_kernels, rng: document.rng })

@@ -66,7 +66,6 @@ impl History {
         }
     }
 
-
     /// k̄: the kernels of `row` with every row so far.
     pub(super) fn kernels(&self, kernel: &Kernel, row: Row, out: &mut Vec<f64>) {
         out.clear();

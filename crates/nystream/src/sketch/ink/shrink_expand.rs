@@ -43,9 +43,7 @@ pub(super) fn shrink_expand(atoms: &mut [Atom], oversampling: u64, rng: &mut Gen
     let threshold = 1.0 / oversampling as f64;
     for atom in atoms {
         // Lines 2–7 for the old ones, 10–14 for the new one: the same loop.
-        while atom.inflation != 0
-            && atom.inflation < MAX_COUNT
-            && atom.inflation as f64 * atom.probability <= threshold
+        while atom.inflation != 0 && atom.inflation < MAX_COUNT && atom.inflation as f64 * atom.probability <= threshold
         {
             let b = atom.inflation as f64;
             atom.inflation = if rng.bernoulli(b / (b + 1.0)) { atom.inflation + 1 } else { 0 };
