@@ -25,11 +25,14 @@
 //! give τ̃ = k/(k + αγ) and d̃ = αk/(k + γ) after the first row, which is α times the truth.
 //!
 //! Departures from the paper: a step whose numbers cannot be right is answered without scores, so that probabilities
-//! stay (see [`Oracle`]), and with d̃ raised by k_{t+1}/(k_{t+1} + γ), which no increase of d_eff ever exceeds (Eq. 16).
-//! Such a step has N ≤ 0 or a negative Eq. 14, either of which proves that K̃_t fails Eq. 11; or N below the rounding
-//! of k̄ᵀk̄/a, or a matrix that needs jitter, where γ is too small for double precision (below about 1e-7 λ_max(K)). An
-//! atom whose own score is not above rounding has none, likewise. The new row is kept then, so the next step knows
-//! more. [`InkOracle::unreliable_steps`](super::InkOracle::unreliable_steps) counts them.
+//! stay (see [`Oracle`]), and the new row is kept, so that the next step knows more. Such a step has N ≤ 0 or a negative
+//! Eq. 14, either of which proves that K̃_t fails Eq. 11; or N below its rounding, or a matrix that needs jitter, where
+//! γ is too small for double precision (sums square the condition number: below about 1e-7 λ_max(K)). d̃ then grows by
+//! N′/(N′ + γ), N′ = k_{t+1} − κᵀ(K_ZZ + γI)⁻¹κ for the atoms Z, which bounds the true increase whatever K̃_t is: by
+//! Eq. 16 that is at most ξ′/(ξ′ + γ), ξ′ = k_{t+1} − k̄ᵀ(K_t + γI)⁻¹k̄, and fewer rows explain less. (Eq. 14 for what it
+//! is worth, or k/(k + γ), would let d̃ run away: probabilities fall, atoms are lost, more steps fail.) An atom whose
+//! own score is not above rounding has none, likewise.
+//! [`InkOracle::unreliable_steps`](super::InkOracle::unreliable_steps) counts all of these.
 
 use faer::Mat;
 
@@ -138,7 +141,7 @@ impl Oracle for EstimateOracle {
     }
 
     fn estimate(&mut self, step: &Step<'_>, gamma: f64) -> Result<Estimate> {
-        let (m, k) = (step.atoms.len(), step.energy);
+        let m = step.atoms.len();
         let (alpha, a) = (self.alpha(), self.alpha() * gamma);
         let usable = |parts: &Parts| {
             let numerator = parts.unexplained - (1.0 - self.accuracy).powi(2) / 4.0 * parts.second_order;
@@ -146,7 +149,7 @@ impl Oracle for EstimateOracle {
         };
         let parts = self.parts(step, gamma);
         let Some((parts, numerator)) = parts.and_then(|parts| usable(&parts).map(|n| (parts, n))) else {
-            let effective_dim = step.effective_dim + k / (k + gamma);
+            let effective_dim = step.effective_dim + safe_increase(step, gamma);
             return Ok(Estimate { scores: vec![None; m], new_score: None, effective_dim });
         };
 
@@ -215,6 +218,23 @@ impl Oracle for EstimateOracle {
         })?;
         Ok(oracle)
     }
+}
+
+/// N′/(N′ + γ): what d_eff cannot rise by more than, from the atoms alone; k/(k + γ) at worst.
+fn safe_increase(step: &Step<'_>, gamma: f64) -> f64 {
+    let m = step.atoms.len();
+    let ridge = |i: usize, j: usize| if i == j { gamma } else { 0.0 };
+    let inner = Mat::from_fn(m, m, |i, j| step.atom_kernels[(i, j)] + ridge(i, j));
+    let mut kappa = Mat::from_fn(m, 1, |i, _| step.kernels[step.atoms[i].row]);
+    let explained = match Cholesky::new(inner.as_ref(), "the atoms' kernels") {
+        Ok(factor) if m > 0 => {
+            factor.forward_in_place(kappa.as_mut());
+            squared(&kappa)
+        }
+        _ => 0.0,
+    };
+    let left = (step.energy - explained).clamp(0.0, step.energy);
+    left / (left + gamma)
 }
 
 fn column(matrix: &Mat<f64>) -> &[f64] {

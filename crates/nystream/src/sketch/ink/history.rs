@@ -99,13 +99,15 @@ mod tests {
 
     #[test]
     fn kernels_with_all_rows_equal_the_pairs() {
-        let block = oracle::normal_rows(2 * PACK + 3 * GROUP + 7, 3, 1);
-        let mut sparse = RowBlock::sparse(3);
+        // Wide enough for the packs to go parallel.
+        let cols = PARALLEL / PACK / 2;
+        let block = oracle::normal_rows(2 * PACK + 3 * GROUP + 7, cols, 1);
+        let mut sparse = RowBlock::sparse(cols);
         sparse.extend(block.rows());
         for rows in [block.rows(), sparse.rows()] {
             let mut history = History::new(rows);
             (0..rows.len()).for_each(|i| history.push(rows.row(i)));
-            assert_eq!((history.len(), history.cols()), (rows.len(), 3));
+            assert_eq!((history.len(), history.cols()), (rows.len(), cols));
             for kernel in oracle::kernels() {
                 let mut found = Vec::new();
                 history.kernels(&kernel, rows.row(5), &mut found);
@@ -114,6 +116,13 @@ mod tests {
                     assert!((found[i] - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{i}");
                 }
             }
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut found = Vec::new();
+                pool.install(|| history.kernels(&oracle::kernels()[0], rows.row(9), &mut found));
+                found
+            };
+            assert_eq!(on(1), on(3));
             let some = [0, PACK - 1, PACK, 2 * PACK, 2 * PACK + 50];
             assert_eq!(history.gather(some), RowBlock::gather(rows, &some));
         }

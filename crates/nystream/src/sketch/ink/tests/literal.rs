@@ -85,7 +85,11 @@ impl Literal {
         if k_new - first <= 0.0 || numerator < 0.0 {
             // The documented rescue.
             self.fallbacks += 1;
-            return (vec![None; t + 1], self.d_eff + k_new / (k_new + gamma));
+            let kept: Vec<usize> = (0..t).filter(|&i| self.b[i] > 0).collect();
+            let inner = Mat::from_fn(kept.len(), kept.len(), |i, j| self.k[(kept[i], kept[j])]);
+            let kappa = Mat::from_fn(kept.len(), 1, |i, _| self.k[(kept[i], t)]);
+            let left = k_new - quadratic(&kappa, &inverse(&plus_ridge(&inner, gamma)));
+            return (vec![None; t + 1], self.d_eff + left / (left + gamma));
         }
         let d_eff = self.d_eff + alpha * numerator / (k_new + gamma - first);
 
