@@ -61,7 +61,7 @@ impl History {
             self.full.push(Centres::new(self.rest.rows()));
             self.rest = RowBlock::like(self.rest.rows());
             self.groups = None;
-        } else if self.rest.len() % GROUP == 0 {
+        } else if self.rest.len().is_multiple_of(GROUP) {
             self.groups = Some(Centres::new(self.rest.rows()));
         }
     }

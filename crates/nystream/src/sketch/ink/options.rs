@@ -29,10 +29,13 @@ pub struct InkOptions {
     /// δ, above 0 and at most 1. Only the theorem's constants depend on it.
     #[doc(alias = "δ")]
     pub failure_prob: f64,
-    /// q̄, at least 1: the expected number of atoms is at most this.
+    /// q̄, at least 1: the expected number of atoms is at most this while the accuracy condition holds.
     #[doc(alias = "q̄")]
     pub oversampling: u64,
-    /// The most atoms ever held, at least 1; γ is raised where the stream needs more. None: as many as q̄ brings.
+    /// The most atoms ever held, at least 1; γ is raised where the stream needs more (see [`with_budget`] for the q̄
+    /// that goes with it). None: as many as q̄ brings.
+    ///
+    /// [`with_budget`]: Self::with_budget
     pub budget: Option<usize>,
     /// Of all random choices.
     pub seed: u64,
@@ -50,6 +53,16 @@ impl InkOptions {
             budget: None,
             seed: 0,
         }
+    }
+
+    /// The same with this budget, and q̄ ten times as large.
+    ///
+    /// With a budget q̄ decides what gives way: much larger, and γ must rise far before an atom may be dropped at all;
+    /// much smaller, and the weights are too coarse for the accuracy condition. Of 1, 2, 4 and 10 times the budget, and
+    /// 3000, ten times left the smallest ‖K − K̃‖₂ in three of four examples (500 rows, budgets of 30 and 60).
+    pub fn with_budget(kernel: Kernel, leverage_ridge: f64, budget: usize) -> Self {
+        let oversampling = (budget as u64).saturating_mul(10).min(MAX_COUNT);
+        Self { oversampling, budget: Some(budget), ..Self::new(kernel, leverage_ridge) }
     }
 
     /// The same options if they are valid, else what is wrong with them.

@@ -42,7 +42,8 @@ fn a_budget_is_never_exceeded_and_the_ridge_rises_instead() {
     let kernel = Kernel::gaussian(0.8).unwrap();
     budget_holds::<EstimateOracle>(block.rows(), kernel);
     budget_holds::<ExactOracle>(block.rows(), kernel);
-    // One that is large enough changes nothing.
+    // One that is large enough changes nothing, and the constructor for budgets asks for enough of them.
+    assert_eq!(InkOptions::with_budget(kernel, 0.7, 12).validated().unwrap().oversampling, 120);
     let free = run::<EstimateOracle>(&options(kernel, 20, 1), block.rows(), 10);
     let ample = run::<EstimateOracle>(&InkOptions { budget: Some(120), ..options(kernel, 20, 1) }, block.rows(), 10);
     assert_eq!(free.atoms(), ample.atoms());
@@ -190,7 +191,7 @@ fn a_ridge_below_rounding_is_survived() {
     // Scores drown in rounding: rows are kept rather than judged by noise, and a budget still holds.
     let block = repeated_rows(60);
     let kernel = Kernel::gaussian(1.0).unwrap();
-    let tiny = InkOptions { budget: Some(9), ..InkOptions::new(kernel, 1e-13) };
+    let tiny = InkOptions { budget: Some(9), oversampling: 30, ..InkOptions::new(kernel, 1e-13) };
     let ink = run::<EstimateOracle>(&tiny, block.rows(), 60);
     let report = ink.report().unwrap();
     assert!(report.atoms <= 9 && ink.unreliable_steps() > 0 && report.leverage_ridge > 1e-13, "{report:?}");
