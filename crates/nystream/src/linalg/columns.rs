@@ -41,7 +41,9 @@ fn total(a: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.iter().sum::<f64>()
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// aᵀb of vectors of the same length, several sums at once.
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    debug_assert_eq!(a.len(), b.len());
     let ((left, left_rest), (right, right_rest)) = (a.as_chunks::<CHAINS>(), b.as_chunks::<CHAINS>());
     let mut sums = [0.0; CHAINS];
     for (x, y) in left.iter().zip(right) {

@@ -12,6 +12,7 @@ mod gram;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
+pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
 pub use gram::GramSum;

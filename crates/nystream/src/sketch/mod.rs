@@ -12,6 +12,7 @@
 //! | [`rpcholesky`](fn@rpcholesky) | randomly pivoted Cholesky, accelerated by rejection |
 //! | [`SequentialDictionary`] | what dictionaries that follow a stream have in common |
 //! | [`Squeak`] | SQUEAK, per point, in blocks or lazily, and merging (DISQUEAK) |
+//! | [`InkOracle`] | INK-ORACLE (INK, Alg. 2) with an [`ExactOracle`], INK-ESTIMATE (Alg. 3) with an [`EstimateOracle`] |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod batch_exact;
@@ -20,6 +21,7 @@ mod check;
 mod dictionary;
 mod direct_sample;
 mod embedding;
+mod ink;
 mod leverage;
 mod matrix;
 #[cfg(test)]
@@ -34,6 +36,10 @@ pub use batch_exact::{batch_exact, proposition_1_budget};
 pub use build::{DictionaryInfo, DictionaryMethod, DictionaryOptions, build};
 pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
+pub use ink::{
+    Atom, DEFAULT_OVERSAMPLING, Estimate, EstimateOracle, ExactOracle, InkOptions, InkOracle, Oracle, Step,
+    atoms_bound, oversampling_bound,
+};
 pub use leverage::{Leverage, leverage_of_rows};
 pub use rpcholesky::{PivotSelection, rpcholesky};
 pub use sequential::{SequentialDictionary, SketchReport, TheoremConstants};
