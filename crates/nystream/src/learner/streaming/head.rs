@@ -9,14 +9,25 @@ use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{NystromSums, RecursiveRidge, Ridge, SolverOptions, Whitening};
+use crate::solver::{NystromSums, RecursiveRidge, Ridge, SolverOptions, Whitening, press_ridge};
 
 /// Rows before the first choice: until then the mean predicts.
-pub(super) const FIRST_CHOICE: usize = 16;
+pub(super) const FIRST_CHOICE: usize = 8;
 /// Rows of a kernel block when sums are made again.
 const BLOCK: usize = 1024;
+/// Most rows for which the ridge is chosen by leaving out one at a time; more: by generalised cross-validation.
+const MOST_LEFT_OUT: usize = 2048;
 /// Relative accuracy of kernel values: the γ of precise sums.
 const KERNEL_ACCURACY: f64 = 1e-12;
+
+/// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ...
+pub(super) fn next_choice(have: usize) -> usize {
+    if have < FIRST_CHOICE {
+        return FIRST_CHOICE;
+    }
+    let above = (have + 1).next_power_of_two();
+    if have < above / 4 * 3 { above / 4 * 3 } else { above }
+}
 
 /// Rows with their codes and weights.
 #[derive(Debug, Clone)]
@@ -68,10 +79,17 @@ impl Kept {
     }
 }
 
+/// Atoms for so many rows: as many as rows would let the fit interpolate them, where generalised cross-validation says
+/// nothing (seen: ridges of 1e-10 and errors fourfold).
+fn atoms_for(budget: usize, rows: usize) -> usize {
+    budget.min(rows / 2).max(1)
+}
+
 /// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them.
 pub(super) fn fit(options: &StreamingOptions, kept: &Kept) -> Result<(RecursiveRidge, Choice)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
+    let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
     let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small)?;
     Ok((with_kernel(options, kept, choice.kernel, choice.dictionary)?, choice))
 }
@@ -96,7 +114,10 @@ pub(super) fn with_kernel(
     )?;
     let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
     add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
-    let ridge = choose_ridge(&sums, &kernel, &dictionary, options.ridge)?;
+    let mut ridge = choose_ridge(&sums, &kernel, &dictionary, options.ridge)?;
+    if options.ridge == Ridge::Auto && kept.len() <= MOST_LEFT_OUT {
+        ridge = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
+    }
     RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)
 }
 

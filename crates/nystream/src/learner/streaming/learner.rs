@@ -1,7 +1,7 @@
 //! The learner as its callers see it.
 
 use super::bank::Bank;
-use super::head::{FIRST_CHOICE, Kept, fit};
+use super::head::{Kept, fit, next_choice};
 use super::options::StreamingOptions;
 use super::score::RunningScore;
 use crate::error::{Error, Result};
@@ -112,8 +112,7 @@ impl StreamingRidge {
         match &self.phase {
             Phase::Head { kept, .. } => {
                 let (have, end) = (kept.len(), self.options.head_rows());
-                let boundary = if have < FIRST_CHOICE { FIRST_CHOICE } else { (have + 1).next_power_of_two() };
-                usual.min(boundary.min(end) - have)
+                usual.min(next_choice(have).min(end) - have)
             }
             Phase::Stream { .. } => usual,
         }
@@ -145,8 +144,8 @@ impl StreamingRidge {
                 let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
                 kept.extend(rows, row_major, weights);
                 let count = kept.len();
-                let full = count >= self.options.head_rows();
-                if (full || (count >= FIRST_CHOICE && count.is_power_of_two())) && kept.varies() {
+                let due = count == next_choice(count - 1) || count >= self.options.head_rows();
+                if due && kept.varies() {
                     let (learner, choice) = fit(&self.options, kept)?;
                     *bank = Some(Bank::alone(learner, choice.dictionary));
                 }
