@@ -79,15 +79,16 @@ impl<'a> Trial<'a> {
         self.judge.len()
     }
 
-    /// Fits a Nyström model to the one part and judges it on the other.
-    pub fn held_out(&self, kernel: &Kernel, method: DictionaryMethod, size: Size) -> Result<Verdict> {
+    /// Fits a Nyström model to the one part and judges it on the other; also gives each judged row's share of the error.
+    pub fn held_out(&self, kernel: &Kernel, method: DictionaryMethod, size: Size) -> Result<(Verdict, Vec<f64>)> {
         let learn = self.learn.slice(0, self.learn.len().min(size.rows));
         let (_, fit) = self.fit(kernel, method, size.atoms, learn, self.learn_codes.as_ref())?;
         let mut values = Vec::new();
         fit.model.predict(self.judge, &mut PredictWorkspace::default(), &mut values)?;
         let judged: Vec<usize> = (0..self.judge.len()).collect();
-        let error = relative_error(&judged, self.judge_codes.as_ref(), &values);
-        Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
+        let errors = relative_errors(&judged, self.judge_codes.as_ref(), &values);
+        let error = errors.iter().sum();
+        Ok((Verdict { error, ridge: fit.choice.ridge, rows: learn.len() }, errors))
     }
 
     /// Fits a Nyström model of uniform atoms and judges it on the rows it learnt from, each without itself.
@@ -103,7 +104,7 @@ impl<'a> Trial<'a> {
         if judged.len() < self.judge.len() {
             judged = (0..learn.len()).collect();
         }
-        let error = relative_error(&judged, self.all_codes.as_ref(), &values);
+        let error = relative_errors(&judged, self.all_codes.as_ref(), &values).iter().sum();
         Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
     }
 
@@ -129,15 +130,19 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Squared error of `values` (rows × outputs) on the judged rows, relative to that of their mean, averaged over outputs.
-fn relative_error(judged: &[usize], truth: MatRef<'_, f64>, values: &[f64]) -> f64 {
+/// Squared error of `values` (rows × outputs) on each judged row, relative to the sum that their mean would have, averaged
+/// over outputs.
+fn relative_errors(judged: &[usize], truth: MatRef<'_, f64>, values: &[f64]) -> Vec<f64> {
     let outputs = truth.ncols();
-    let mut error = 0.0;
+    let mut errors = vec![0.0; judged.len()];
     for t in 0..outputs {
         let mean = judged.iter().map(|&i| truth[(i, t)]).sum::<f64>() / judged.len() as f64;
         let spread: f64 = judged.iter().map(|&i| (truth[(i, t)] - mean).powi(2)).sum();
-        let missed: f64 = judged.iter().map(|&i| (truth[(i, t)] - values[i * outputs + t]).powi(2)).sum();
-        error += if spread > 0.0 { missed / spread / outputs as f64 } else { 0.0 };
+        if spread > 0.0 {
+            for (error, &i) in errors.iter_mut().zip(judged) {
+                *error += (truth[(i, t)] - values[i * outputs + t]).powi(2) / spread / outputs as f64;
+            }
+        }
     }
-    error
+    errors
 }
