@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::preprocess::{Scale, TableOptions};
@@ -9,7 +11,7 @@ use crate::sketch::DictionaryMethod;
 use crate::solver::{Ridge, SolverOptions};
 
 /// A kernel whose bandwidth is still to be chosen.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KernelFamily(Kernel);
 
 impl KernelFamily {
@@ -33,7 +35,8 @@ impl KernelFamily {
 
 /// How the bandwidth is found.
 #[doc(alias = "σ")]
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Bandwidth {
     /// The median heuristic, then multiples of it judged on held-out rows of the sample.
     Auto,

@@ -13,6 +13,7 @@ mod nystrom;
 mod press;
 mod recursive;
 mod rowwise;
+mod saving;
 mod settings;
 mod whitening;
 

@@ -124,6 +124,11 @@ impl Bank {
 }
 
 impl Member {
+    /// A learner with errors of its own so far.
+    pub fn with_errors(learner: RecursiveRidge, method: DictionaryMethod, squared: f64) -> Self {
+        Self { squared, ..Self::new(learner, method) }
+    }
+
     fn new(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
         Self { learner, method, squared: 0.0, found: Innovations::default() }
     }

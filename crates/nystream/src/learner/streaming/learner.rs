@@ -13,18 +13,18 @@ use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
 /// Streaming kernel ridge regression. See the [module](super).
 #[derive(Debug)]
 pub struct StreamingRidge {
-    options: StreamingOptions,
-    outputs: usize,
+    pub(super) options: StreamingOptions,
+    pub(super) outputs: usize,
     /// Rows learnt.
-    learnt: u64,
+    pub(super) learnt: u64,
     /// Rows that wait for a full block.
-    pending: Kept,
-    phase: Phase,
-    score: RunningScore,
+    pub(super) pending: Kept,
+    pub(super) phase: Phase,
+    pub(super) score: RunningScore,
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(super) enum Phase {
     /// Every row so far is kept; the learner, if there is one, was made from the first of them and follows.
     Head { kept: Kept, bank: Option<Bank>, mean: Vec<f64>, weight: f64 },
     /// Several bandwidths, then one.
@@ -96,7 +96,7 @@ impl StreamingRidge {
     }
 
     /// Number of features, once there are rows.
-    fn width(&self) -> Option<usize> {
+    pub(super) fn width(&self) -> Option<usize> {
         if self.pending.len() > 0 {
             return Some(self.pending.rows.cols());
         }
@@ -107,7 +107,7 @@ impl StreamingRidge {
     }
 
     /// Rows that the next block takes: it ends where choices are made.
-    fn next_block(&self) -> usize {
+    pub(super) fn next_block(&self) -> usize {
         let usual = self.options.block_rows();
         match &self.phase {
             Phase::Head { kept, .. } => {
@@ -198,7 +198,7 @@ impl StreamingRidge {
         &self.score
     }
 
-    fn leader(&self) -> Option<&RecursiveRidge> {
+    pub(super) fn leader(&self) -> Option<&RecursiveRidge> {
         match &self.phase {
             Phase::Head { bank, .. } => bank.as_ref().map(Bank::leader),
             Phase::Stream { bank } => Some(bank.leader()),

@@ -16,11 +16,16 @@
 //! How rows are cut into calls does not matter, nor does the number of threads.
 
 mod bank;
+mod file;
 mod head;
 mod learner;
+mod merge;
 mod options;
 mod score;
+#[cfg(test)]
+mod tests;
 
+pub use file::KIND;
 pub use learner::StreamingRidge;
 pub use options::StreamingOptions;
 pub use score::RunningScore;

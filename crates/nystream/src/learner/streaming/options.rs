@@ -1,5 +1,7 @@
 //! What a caller may set of the streaming learner.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::fit::{Bandwidth, FitOptions, KernelFamily};
 use crate::solver::Ridge;
@@ -12,7 +14,7 @@ const BANK: usize = 20;
 const SHORTEST_HEAD: usize = 256;
 
 /// Everything about a streaming learner but the data.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StreamingOptions {
     /// Which kernel.
     pub kernel: KernelFamily,

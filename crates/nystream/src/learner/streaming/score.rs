@@ -2,11 +2,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 /// Rows of the recent window.
 const WINDOW: usize = 1000;
 
 /// Prequential error. For classes (codes of ±1): mistakes; for numbers: squared errors.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunningScore {
     rows: u64,
     squared: f64,
@@ -30,6 +32,13 @@ impl RunningScore {
             self.recent.pop_front();
         }
         self.recent.push_back((squared, wrong));
+    }
+
+    /// Adds the rows that another score has judged; the recent window stays this one's.
+    pub fn add(&mut self, other: &Self) {
+        self.rows += other.rows;
+        self.squared += other.squared;
+        self.mistakes += other.mistakes;
     }
 
     /// Rows judged.

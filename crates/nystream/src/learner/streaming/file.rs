@@ -1,0 +1,164 @@
+//! Saving a streaming learner and going on from it, to the same bits (kind `stream-learner`; see docs/format.md).
+
+use serde::{Deserialize, Serialize};
+
+use super::bank::{Bank, Member};
+use super::head::Kept;
+use super::learner::{Phase, StreamingRidge};
+use super::options::StreamingOptions;
+use super::score::RunningScore;
+use crate::error::{Error, Result};
+use crate::kernel::Kernel;
+use crate::persist::Container;
+use crate::rows::RowBlock;
+use crate::sketch::DictionaryMethod;
+use crate::solver::RecursiveRidge;
+
+/// The kind of file.
+pub const KIND: &str = "stream-learner";
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    options: StreamingOptions,
+    outputs: usize,
+    features: usize,
+    learnt: u64,
+    score: RunningScore,
+    /// What predicts while there is no learner, and Σw behind it; none after the head.
+    head: Option<(Vec<f64>, f64)>,
+    bank: Option<BankHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct BankHeader {
+    leader: usize,
+    next_ridge: f64,
+    members: Vec<MemberHeader>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct MemberHeader {
+    kernel: Kernel,
+    method: String,
+    squared: f64,
+    precise: bool,
+}
+
+impl StreamingRidge {
+    /// Everything needed to go on.
+    pub fn to_container(&self) -> Result<Container> {
+        let (head, bank) = match &self.phase {
+            Phase::Head { bank, mean, weight, .. } => (Some((mean.clone(), *weight)), bank.as_ref()),
+            Phase::Stream { bank } => (None, Some(bank)),
+        };
+        let document = Document {
+            options: self.options.clone(),
+            outputs: self.outputs,
+            features: self.width().unwrap_or(0),
+            learnt: self.learnt,
+            score: self.score.clone(),
+            head,
+            bank: bank.map(|bank| BankHeader {
+                leader: bank.leader,
+                next_ridge: bank.next_ridge,
+                members: bank.members.iter().map(MemberHeader::of).collect(),
+            }),
+        };
+        let document = serde_json::to_value(document)
+            .map_err(|_| Error::Internal("a streaming learner's description could not be written"))?;
+        let mut file = Container::new(KIND, document);
+        put_kept(&mut file, "pending", &self.pending)?;
+        if let Phase::Head { kept, .. } = &self.phase {
+            put_kept(&mut file, "head", kept)?;
+        }
+        for (i, member) in bank.into_iter().flat_map(|bank| &bank.members).enumerate() {
+            member.learner.put(&mut file, &format!("member{i}"))?;
+        }
+        Ok(file)
+    }
+
+    /// Reads what [`to_container`](Self::to_container) wrote, and checks all of it.
+    pub fn from_container(mut file: Container) -> Result<Self> {
+        let learner = Self::take(&mut file)?;
+        file.finish()?;
+        Ok(learner)
+    }
+
+    /// Takes the learner out of a file that may hold more.
+    pub(in crate::learner) fn take(file: &mut Container) -> Result<Self> {
+        file.expect_kind(KIND)?;
+        let document: Document = file.document_as()?;
+        let (outputs, features) = (document.outputs, document.features);
+        let mut learner = Self::new(document.options, outputs).map_err(|e| file.malformed(e.to_string()))?;
+        learner.pending = take_kept(file, "pending", features, outputs)?;
+        learner.learnt = document.learnt;
+        learner.score = document.score;
+        let bank = document.bank.map(|header| take_bank(file, header, features, outputs)).transpose()?;
+        learner.phase = match (document.head, bank) {
+            (Some((mean, weight)), bank) => {
+                if mean.len() != outputs || !weight.is_finite() || mean.iter().any(|m| !m.is_finite()) {
+                    return Err(file.malformed("a mean that is not finite or has another number of outputs"));
+                }
+                let kept = take_kept(file, "head", features, outputs)?;
+                if kept.len() >= learner.options.head_rows() {
+                    return Err(file.malformed("more rows kept than the head holds"));
+                }
+                Phase::Head { kept, bank, mean, weight }
+            }
+            (None, Some(bank)) => Phase::Stream { bank },
+            (None, None) => return Err(file.malformed("neither a head nor a bank")),
+        };
+        if learner.pending.len() >= learner.next_block() {
+            return Err(file.malformed("more rows waiting than a block holds"));
+        }
+        Ok(learner)
+    }
+}
+
+impl MemberHeader {
+    fn of(member: &Member) -> Self {
+        Self {
+            kernel: *member.learner.kernel(),
+            method: member.method.to_string(),
+            squared: member.squared,
+            precise: member.learner.sums().is_whitened(),
+        }
+    }
+}
+
+fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs: usize) -> Result<Bank> {
+    let mut members = Vec::new();
+    for (i, member) in header.members.into_iter().enumerate() {
+        let kernel = member.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
+        let method: DictionaryMethod = member.method.parse().map_err(|e: Error| file.malformed(e.to_string()))?;
+        let learner = RecursiveRidge::take(file, &format!("member{i}"), kernel, features, outputs, member.precise)?;
+        members.push(Member::with_errors(learner, method, member.squared));
+    }
+    if header.leader >= members.len() || !header.next_ridge.is_finite() {
+        return Err(file.malformed("a bank without its leader"));
+    }
+    Ok(Bank { members, leader: header.leader, next_ridge: header.next_ridge })
+}
+
+fn put_kept(file: &mut Container, name: &str, kept: &Kept) -> Result<()> {
+    // Without rows there is nothing to be dense or sparse.
+    let none = RowBlock::dense(0);
+    let rows = if kept.len() == 0 { none.rows() } else { kept.rows.rows() };
+    file.put_rows(&format!("{name}_row"), rows)?;
+    file.put_f64(&format!("{name}_codes"), &[kept.codes.len()], kept.codes.clone())?;
+    file.put_f64(&format!("{name}_weights"), &[kept.weights.len()], kept.weights.clone())
+}
+
+fn take_kept(file: &mut Container, name: &str, features: usize, outputs: usize) -> Result<Kept> {
+    let (_, codes) = file.take_finite(&format!("{name}_codes"), 1)?;
+    let (_, weights) = file.take_finite(&format!("{name}_weights"), 1)?;
+    let width = if weights.is_empty() { 0 } else { features };
+    let mut rows = file.take_rows(&format!("{name}_row"), width)?;
+    if rows.len() != weights.len() || codes.len() != weights.len() * outputs || weights.iter().any(|w| *w <= 0.0) {
+        return Err(file.malformed(format!("{name}: rows, codes and weights that do not belong together")));
+    }
+    if rows.is_empty() {
+        rows = RowBlock::dense(0);
+    }
+    Ok(Kept { rows, codes, weights, outputs })
+}

@@ -1,0 +1,127 @@
+//! Two learners of different rows made into one.
+//!
+//! - On the same atoms the sums are added: the result is that of one learner that saw all rows, up to rounding.
+//!   [`StreamingRidge::like`] gives parts such a common start.
+//! - On different atoms, atoms for both are chosen from the union by randomly pivoted Cholesky, within the budget, and
+//!   both sums move to them ([`move_sums`]). What the old atoms did not span is lost.
+//! - A learner still in its head has all its rows: the other one learns them.
+//!
+//! Kernels must be equal: sums of one bandwidth say nothing of another. Give parts that are to be merged one bandwidth,
+//! or start them with `like`.
+
+use super::bank::{Bank, Member};
+use super::head::{Kept, choose_ridge};
+use super::learner::{Phase, StreamingRidge};
+use crate::error::{Error, Result};
+use crate::rows::RowBlock;
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
+use crate::solver::{NystromSums, RecursiveRidge, move_sums};
+
+impl StreamingRidge {
+    /// A learner without rows that has this one's kernel, atoms and ridge from the start. None while this one is in its
+    /// head.
+    pub fn like(&self) -> Result<Option<Self>> {
+        let Phase::Stream { bank } = &self.phase else { return Ok(None) };
+        let leader = bank.leader();
+        let learner = RecursiveRidge::new(
+            *leader.kernel(),
+            leader.dictionary().clone(),
+            self.outputs,
+            leader.ridge(),
+            leader.sums().is_whitened(),
+        )?;
+        let mut empty = Self::new(self.options.clone(), self.outputs)?;
+        let mut bank = Bank::alone(learner, bank.members[bank.leader].method);
+        bank.next_ridge = 2.0 * self.options.head_rows() as f64;
+        empty.phase = Phase::Stream { bank };
+        Ok(Some(empty))
+    }
+
+    /// Adds what another learner has learnt. Rows of either that wait for a full block are learnt first.
+    pub fn merge(mut self, mut other: Self) -> Result<Self> {
+        self.check_mergeable(&other)?;
+        let mut unused = Vec::new();
+        self.flush(&mut unused)?;
+        other.flush(&mut unused)?;
+        if matches!(self.phase, Phase::Head { .. }) && matches!(other.phase, Phase::Stream { .. }) {
+            std::mem::swap(&mut self, &mut other);
+        }
+        let mut score = self.score.clone();
+        score.add(&other.score);
+        match other.phase {
+            Phase::Head { kept, .. } => {
+                self.learn(kept.rows.rows(), &kept.codes, Some(&kept.weights), &mut unused)?;
+                self.flush(&mut unused)?;
+            }
+            Phase::Stream { bank: theirs } => {
+                let Phase::Stream { bank: mine } = &mut self.phase else {
+                    return Err(Error::Internal("a head merged with a stream"));
+                };
+                let budget = self.options.budget;
+                let joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
+                let ridge = choose_ridge(joined.sums(), joined.kernel(), joined.dictionary(), self.options.ridge)?;
+                let mut joined = joined;
+                joined.set_ridge(ridge)?;
+                let next_ridge = 2.0 * joined.sums().weight();
+                let members = vec![Member::with_errors(joined, DictionaryMethod::RpCholesky, 0.0)];
+                *mine = Bank { members, leader: 0, next_ridge };
+                self.learnt += other.learnt;
+            }
+        }
+        self.score = score;
+        self.pending = Kept::new(self.outputs);
+        Ok(self)
+    }
+
+    fn check_mergeable(&self, other: &Self) -> Result<()> {
+        let differ = |field: &str, found: String, expected: String| {
+            Err(Error::Incompatible { field: field.to_owned(), found, expected })
+        };
+        let (a, b) = (&self.options, &other.options);
+        if self.outputs != other.outputs {
+            return differ("outputs", other.outputs.to_string(), self.outputs.to_string());
+        }
+        if a.kernel.name() != b.kernel.name() {
+            return differ("kernel", b.kernel.name().to_owned(), a.kernel.name().to_owned());
+        }
+        if a.budget != b.budget {
+            return differ("budget", b.budget.to_string(), a.budget.to_string());
+        }
+        if a.half_life != b.half_life {
+            return differ("half-life", format!("{:?}", b.half_life), format!("{:?}", a.half_life));
+        }
+        if let (Some(mine), Some(theirs)) = (self.width(), other.width())
+            && mine != theirs
+        {
+            return differ("features", theirs.to_string(), mine.to_string());
+        }
+        if let (Phase::Stream { bank: mine }, Phase::Stream { bank: theirs }) = (&self.phase, &other.phase) {
+            let (mine, theirs) = (mine.leader().kernel(), theirs.leader().kernel());
+            if mine != theirs {
+                return differ("bandwidth", format!("{:?}", theirs.bandwidth()), format!("{:?}", mine.bandwidth()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64) -> Result<RecursiveRidge> {
+    let kernel = *mine.kernel();
+    let precise = mine.sums().is_whitened();
+    let (a, b) = (mine.dictionary(), theirs.dictionary());
+    let same = a.atoms() == b.atoms() && a.weights() == b.weights() && a.leverage_ridge() == b.leverage_ridge();
+    if same && precise == theirs.sums().is_whitened() {
+        let mut sums = mine.sums().clone();
+        sums.merge(theirs.sums())?;
+        return RecursiveRidge::from_sums(kernel, a.clone(), sums, mine.ridge());
+    }
+    let mut union: RowBlock = a.atoms().clone();
+    union.extend(b.atoms().rows());
+    let options = DictionaryOptions { seed, ..DictionaryOptions::new(budget) };
+    let (chosen, _) = build(DictionaryMethod::RpCholesky, &kernel, union.rows(), &options)?;
+    let weights = vec![1.0; chosen.len()];
+    let dictionary = Dictionary::new(chosen.atoms().clone(), weights, chosen.indices().to_vec(), a.leverage_ridge())?;
+    let mut sums: NystromSums = move_sums(&kernel, mine.sums(), a, &dictionary, precise)?;
+    sums.merge(&move_sums(&kernel, theirs.sums(), b, &dictionary, precise)?)?;
+    RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())
+}

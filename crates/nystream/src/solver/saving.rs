@@ -1,0 +1,81 @@
+//! Sums in files: all that going on needs, to the last bit.
+
+use faer::Mat;
+
+use super::nystrom::NystromSums;
+use super::recursive::RecursiveRidge;
+use super::whitening::Whitening;
+use crate::error::Result;
+use crate::kernel::Kernel;
+use crate::linalg::GramSum;
+use crate::persist::Container;
+use crate::sketch::Dictionary;
+
+impl RecursiveRidge {
+    /// Adds atoms and sums as tensors whose names begin with `name`. Kernel, ridge and whether features are summed
+    /// belong in the document.
+    pub fn put(&self, file: &mut Container, name: &str) -> Result<()> {
+        let (dictionary, sums) = (self.dictionary(), self.sums());
+        let (atoms, outputs) = (dictionary.len(), sums.targets());
+        file.put_rows(&format!("{name}_atom"), dictionary.atoms().rows())?;
+        file.put_f64(&format!("{name}_weights"), &[atoms], dictionary.weights().to_vec())?;
+        file.put_u64(&format!("{name}_row_numbers"), &[atoms], dictionary.indices().to_vec())?;
+        let mut gram = Mat::zeros(atoms, atoms);
+        sums.gram.write_lower(gram.as_mut());
+        file.put_lower(&format!("{name}_gram"), gram.as_ref())?;
+        file.put_f64(&format!("{name}_feature_sum"), &[atoms], sums.feature_sum.clone())?;
+        file.put_f64(&format!("{name}_cross"), &[atoms, outputs], sums.cross.clone())?;
+        file.put_f64(&format!("{name}_target_sum"), &[outputs], sums.target_sum.clone())?;
+        file.put_f64(&format!("{name}_target_squares"), &[outputs], sums.target_squares.clone())?;
+        file.put_f64(
+            &format!("{name}_scalars"),
+            &[4],
+            vec![sums.energy, sums.weight, self.ridge(), dictionary.leverage_ridge()],
+        )?;
+        file.put_u64(&format!("{name}_rows"), &[1], vec![sums.rows])
+    }
+
+    /// Takes out what [`put`](Self::put) added, and checks that it is consistent.
+    pub fn take(
+        file: &mut Container,
+        name: &str,
+        kernel: Kernel,
+        features: usize,
+        outputs: usize,
+        precise: bool,
+    ) -> Result<Self> {
+        let rows = file.take_rows(&format!("{name}_atom"), features)?;
+        let atoms = rows.len();
+        let mut numbers = |part: &str, expected: usize, rank: usize| -> Result<Vec<f64>> {
+            let tensor = format!("{name}_{part}");
+            let (_, values) = file.take_finite(&tensor, rank)?;
+            if values.len() != expected {
+                let found = values.len();
+                return Err(file.malformed(format!("{tensor}: {found} numbers, expected {expected}")));
+            }
+            Ok(values)
+        };
+        let weights = numbers("weights", atoms, 1)?;
+        let feature_sum = numbers("feature_sum", atoms, 1)?;
+        let cross = numbers("cross", atoms * outputs, 2)?;
+        let target_sum = numbers("target_sum", outputs, 1)?;
+        let target_squares = numbers("target_squares", outputs, 1)?;
+        let scalars = numbers("scalars", 4, 1)?;
+        let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
+        let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
+        let gram = file.take_lower(&format!("{name}_gram"), atoms)?;
+        let [energy, weight, ridge, leverage_ridge] = [scalars[0], scalars[1], scalars[2], scalars[3]];
+        let wrong = atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
+        if wrong || leverage_ridge <= 0.0 {
+            return Err(file.malformed(format!("{name}: sums that no rows can have")));
+        }
+        let dictionary =
+            Dictionary::new(rows, weights, indices, leverage_ridge).map_err(|e| file.malformed(e.to_string()))?;
+        let whitening = if precise { Some(Whitening::new(&kernel, &dictionary, None)?) } else { None };
+        let gram = GramSum::from_matrix(gram.as_ref());
+        let rows = count[0];
+        let sums =
+            NystromSums { whitening, gram, feature_sum, cross, target_sum, target_squares, energy, weight, rows };
+        Self::from_sums(kernel, dictionary, sums, ridge)
+    }
+}
