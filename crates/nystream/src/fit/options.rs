@@ -48,6 +48,18 @@ pub enum Bandwidth {
     Fixed(f64),
 }
 
+impl Bandwidth {
+    /// The word for how it is found.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Median => "median",
+            Self::Alignment => "alignment",
+            Self::Fixed(_) => "fixed",
+        }
+    }
+}
+
 impl FromStr for Bandwidth {
     type Err = Error;
 

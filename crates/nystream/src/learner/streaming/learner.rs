@@ -7,7 +7,7 @@ use super::score::RunningScore;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::rows::Rows;
-use crate::sketch::Dictionary;
+use crate::sketch::{Dictionary, DictionaryMethod};
 use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
 
 /// Streaming kernel ridge regression. See the [module](super).
@@ -203,6 +203,20 @@ impl StreamingRidge {
             Phase::Head { bank, .. } => bank.as_ref().map(Bank::leader),
             Phase::Stream { bank } => Some(bank.leader()),
         }
+    }
+
+    /// What was asked for.
+    pub fn options(&self) -> &StreamingOptions {
+        &self.options
+    }
+
+    /// How the atoms in force were chosen, once there are any.
+    pub fn dictionary_method(&self) -> Option<DictionaryMethod> {
+        let bank = match &self.phase {
+            Phase::Head { bank, .. } => bank.as_ref()?,
+            Phase::Stream { bank } => bank,
+        };
+        Some(bank.members[bank.leader].method)
     }
 
     /// The kernel in force, once there is one.

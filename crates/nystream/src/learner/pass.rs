@@ -1,0 +1,216 @@
+//! A streaming learner over a source: records in, a trained model out, one reading.
+//!
+//! The first records (as many as the learner's head) are read before any is learnt: columns, categories, labels and
+//! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
+//! label that first appears later is an error that names its row; name categories beforehand where that can happen.
+
+use faer::Mat;
+
+use super::streaming::{StreamingOptions, StreamingRidge};
+use crate::error::{Error, Result};
+use crate::fit::{Observer, TargetCodes};
+use crate::model::{Calibration, Summary, TrainedModel, class_scores};
+use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan, TableOptions, Task};
+use crate::rows::Rows;
+use crate::solver::{Ridge, fit_calibration};
+use crate::source::{RecordBlock, RecordSource};
+
+/// Records read at a time.
+const READ: usize = 4096;
+/// One-step-ahead outputs of the last rows, kept to calibrate probabilities.
+const CALIBRATE: usize = 4096;
+
+/// A learner that follows a source.
+#[derive(Debug)]
+pub struct StreamPass {
+    preprocessor: Preprocessor,
+    codes: TargetCodes,
+    learner: StreamingRidge,
+    /// Records read.
+    records: u64,
+    recent: Recent,
+    binding: Option<Binding>,
+    block: RecordBlock,
+    batch: Batch,
+    coded: Mat<f64>,
+    outputs: Vec<f64>,
+}
+
+/// Class numbers of rows whose outputs are still to come, and outputs of the last rows with theirs.
+#[derive(Debug, Default)]
+struct Recent {
+    awaited: std::collections::VecDeque<f64>,
+    outputs: Vec<f64>,
+    classes: Vec<f64>,
+}
+
+impl StreamPass {
+    /// Reads the first records and learns them.
+    pub fn begin(
+        source: &mut dyn RecordSource,
+        table: TableOptions,
+        options: StreamingOptions,
+        observer: &mut dyn Observer,
+    ) -> Result<Self> {
+        observer.stage("first rows: columns, scaling");
+        let mut block = RecordBlock::default();
+        let mut more = source.read(&mut block, READ)?;
+        // Some sources know their columns only after the first block.
+        let mut scan = Scan::new(source.schema(), source.origin(), table)?;
+        let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
+        while more {
+            let mut coded = CodedBlock::default();
+            scan.encode(&block, &mut coded)?;
+            records += block.len() as u64;
+            rows += coded.len();
+            observer.rows(block.len() as u64, source.progress());
+            head.push(coded);
+            if rows >= options.head_rows() {
+                break;
+            }
+            more = source.read(&mut block, READ)?;
+        }
+        let preprocessor = scan.finish()?;
+        let codes = TargetCodes::of(&preprocessor);
+        let learner = StreamingRidge::new(options, codes.outputs())?;
+        let (batch, coded, outputs) = (Batch::default(), Mat::new(), Vec::new());
+        let recent = Recent::default();
+        let mut pass =
+            Self { preprocessor, codes, learner, records, recent, binding: None, block, batch, coded, outputs };
+        observer.stage("one pass: predict, then learn");
+        for coded in &head {
+            pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
+            pass.learn()?;
+        }
+        Ok(pass)
+    }
+
+    /// Reads a block and learns it. Returns the number of records read; 0 when there are no more.
+    pub fn advance(&mut self, source: &mut dyn RecordSource) -> Result<u64> {
+        if !source.read(&mut self.block, READ)? {
+            return Ok(0);
+        }
+        let binding = match &mut self.binding {
+            Some(binding) => binding,
+            None => self.binding.insert(self.preprocessor.bind(source.schema(), source.origin())?),
+        };
+        self.preprocessor.transform(binding, &self.block, &mut self.batch, true)?;
+        self.learn()?;
+        self.records += self.block.len() as u64;
+        Ok(self.block.len() as u64)
+    }
+
+    fn learn(&mut self) -> Result<()> {
+        self.codes.encode(&self.batch.targets, &mut self.coded);
+        let width = self.coded.ncols();
+        let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
+        self.outputs.clear();
+        let rows: Rows = self.batch.rows.rows();
+        self.learner.learn(rows, &codes, None, &mut self.outputs)?;
+        if matches!(self.codes, TargetCodes::Classes { .. }) {
+            self.recent.awaited.extend(&self.batch.targets);
+            self.recent.take(&self.outputs, width);
+        }
+        Ok(())
+    }
+
+    /// The learner, for its score and choices.
+    pub fn learner(&self) -> &StreamingRidge {
+        &self.learner
+    }
+
+    /// What maps records to rows.
+    pub fn preprocessor(&self) -> &Preprocessor {
+        &self.preprocessor
+    }
+
+    /// Records read so far.
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Learns what waits, and makes the model.
+    pub fn finish(mut self) -> Result<TrainedModel> {
+        let width = self.codes.outputs();
+        self.outputs.clear();
+        self.learner.flush(&mut self.outputs)?;
+        if matches!(self.codes, TargetCodes::Classes { .. }) {
+            self.recent.take(&self.outputs, width);
+        }
+        let Some(fit) = self.learner.solve()? else {
+            let found = format!("{} rows with one value of the target", self.learner.rows());
+            return Err(Error::InvalidParam { name: "rows", found, expected: "at least 8 rows whose targets differ" });
+        };
+        let mut regression = fit.model;
+        let calibration = match &self.codes {
+            TargetCodes::Numbers { shift } => {
+                regression.shift_outputs(shift);
+                None
+            }
+            TargetCodes::Classes { count } => Some(self.recent.calibrate(width, *count)?),
+        };
+        let options = self.learner.options();
+        let summary = Summary {
+            method: "stream".to_owned(),
+            dictionary: self.learner.dictionary_method().map(|method| method.to_string()),
+            rows: self.learner.rows(),
+            budget: Some(options.budget),
+            bandwidth_by: regression.kernel().bandwidth().map(|_| options.bandwidth.word().to_owned()),
+            ridge: fit.choice.ridge,
+            ridge_by_gcv: options.ridge == Ridge::Auto,
+            leverage_ridge: Some(fit.leverage_ridge),
+            jitter: fit.jitter,
+            effective_dim: fit.choice.degrees_of_freedom,
+            captured: Some(fit.captured),
+            estimated_rmse: fit.choice.scores.iter().map(|score| score.sqrt()).collect(),
+            seed: options.seed,
+        };
+        TrainedModel::new(self.preprocessor, regression, calibration, summary)
+    }
+
+    /// Whether targets are classes.
+    pub fn is_classification(&self) -> bool {
+        matches!(self.preprocessor.task(), Task::Classification { .. })
+    }
+}
+
+impl Recent {
+    /// Takes outputs of the rows that have waited longest.
+    fn take(&mut self, outputs: &[f64], width: usize) {
+        for outputs in outputs.chunks_exact(width) {
+            let Some(class) = self.awaited.pop_front() else { return };
+            self.classes.push(class);
+            self.outputs.extend_from_slice(outputs);
+        }
+        let surplus = self.classes.len().saturating_sub(CALIBRATE);
+        self.classes.drain(..surplus);
+        self.outputs.drain(..surplus * width);
+    }
+
+    /// Outputs made before their rows were learnt are honest scores.
+    fn calibrate(&self, width: usize, classes: usize) -> Result<Calibration> {
+        let mut scores = vec![0.0; self.classes.len() * classes];
+        for (row, scores) in self.outputs.chunks_exact(width).zip(scores.chunks_exact_mut(classes)) {
+            class_scores(row, classes, scores);
+        }
+        let labels: Vec<usize> = self.classes.iter().map(|&class| class as usize).collect();
+        fit_calibration(&scores, &labels, classes)
+    }
+}
+
+/// Learns a whole source in one reading.
+pub fn stream(
+    source: &mut dyn RecordSource,
+    table: TableOptions,
+    options: StreamingOptions,
+    observer: &mut dyn Observer,
+) -> Result<TrainedModel> {
+    let mut pass = StreamPass::begin(source, table, options, observer)?;
+    loop {
+        let records = pass.advance(source)?;
+        if records == 0 {
+            return pass.finish();
+        }
+        observer.rows(records, source.progress());
+    }
+}

@@ -1,0 +1,76 @@
+//! A source learnt in one reading, from records to a model that predicts records.
+
+use nystream::fit::{FitOptions, Silent, two_pass};
+use nystream::learner::streaming::StreamingOptions;
+use nystream::learner::{StreamPass, stream};
+use nystream::model::TrainedModel;
+use nystream::preprocess::{Scale, TableOptions};
+use nystream::source::{OpenOptions, RecordBlock, open};
+
+fn table() -> TableOptions {
+    TableOptions { scale: Scale::Standard, ..TableOptions::default() }
+}
+
+fn options(budget: usize) -> StreamingOptions {
+    StreamingOptions { budget, ..StreamingOptions::default() }
+}
+
+/// Root mean squared error (or share of mistakes) of a model on a source whose last column is the target.
+fn error(model: &TrainedModel, location: &str) -> f64 {
+    let mut source = open(location, &OpenOptions::default()).unwrap();
+    let mut block = RecordBlock::default();
+    let (mut sum, mut rows) = (0.0, 0.0);
+    while source.read(&mut block, 1000).unwrap() {
+        let mut predictor = model.predictor(source.schema(), source.origin()).unwrap();
+        let wanted = nystream::model::Wanted::default();
+        let predictions = predictor.predict(&block, wanted).unwrap();
+        for i in 0..block.len() {
+            let mut record = vec![0.0; block.cells.cols()];
+            block.cells.rows().row(i).copy_to(&mut record);
+            let truth = *record.last().unwrap();
+            let value = predictions.values[i];
+            if model.labels().is_empty() {
+                sum += (value - truth).powi(2);
+            } else {
+                let label: f64 = model.labels()[value as usize].parse().unwrap();
+                sum += f64::from(u8::from(label != truth));
+            }
+            rows += 1.0;
+        }
+    }
+    if model.labels().is_empty() { f64::sqrt(sum / rows) } else { sum / rows }
+}
+
+#[test]
+fn one_reading_comes_close_to_two() {
+    let (train, test) = ("synth:friedman?n=6000&seed=1", "synth:friedman?n=2000&seed=2");
+    let mut source = open(train, &OpenOptions::default()).unwrap();
+    let one = stream(source.as_mut(), table(), options(150), &mut Silent).unwrap();
+    assert_eq!((one.summary().rows, one.summary().method.as_str()), (6000, "stream"));
+    assert!(one.regression().centres().len() <= 150);
+    let mut source = open(train, &OpenOptions::default()).unwrap();
+    let two = two_pass(source.as_mut(), &FitOptions { budget: 150, ..FitOptions::default() }, &mut Silent).unwrap();
+    let (one, two) = (error(&one, test), error(&two, test));
+    assert!(one < 1.1 * two, "{one} {two}");
+}
+
+#[test]
+fn classes_get_probabilities_and_a_running_score() {
+    let mut source = open("synth:rings?n=3000&seed=1", &OpenOptions::default()).unwrap();
+    let mut pass = StreamPass::begin(source.as_mut(), table(), options(60), &mut Silent).unwrap();
+    assert!(pass.is_classification());
+    while pass.advance(source.as_mut()).unwrap() > 0 {}
+    assert_eq!(pass.records(), 3000);
+    let running = pass.learner().score().mistake_rate();
+    let model = pass.finish().unwrap();
+    assert!(model.calibration().is_some());
+    let later = error(&model, "synth:rings?n=1000&seed=9");
+    assert!(running < 0.4 && later <= running + 0.02, "{running} {later}");
+}
+
+#[test]
+fn short_and_constant_streams_are_refused_with_a_reason() {
+    let mut source = open("synth:friedman?n=5", &OpenOptions::default()).unwrap();
+    let message = stream(source.as_mut(), table(), options(10), &mut Silent).unwrap_err().to_string();
+    assert!(message.contains("at least 8 rows"), "{message}");
+}
