@@ -138,6 +138,11 @@ impl Squeak {
         self.atoms.len()
     }
 
+    /// Columns of the rows, and whether they are sparse; none before the first row.
+    pub fn row_shape(&self) -> Option<(usize, bool)> {
+        (self.rows_seen() > 0).then(|| (self.pending.cols(), self.pending.is_sparse()))
+    }
+
     /// p̃ of every atom.
     #[doc(alias = "p̃")]
     pub fn probabilities(&self) -> impl Iterator<Item = f64> + '_ {
