@@ -102,7 +102,8 @@ impl TrainedModel {
         Ok(file)
     }
 
-    fn from_container(mut file: Container) -> Result<Self> {
+    /// Reads what is inside a file that has been opened.
+    pub fn from_container(mut file: Container) -> Result<Self> {
         file.expect_kind(KIND)?;
         let preprocessor = Preprocessor::take_from(&mut file)?;
         let document: Document = file.document_as()?;

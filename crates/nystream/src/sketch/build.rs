@@ -6,14 +6,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::any_sequential::AnySequential;
 use super::batch_exact::batch_exact;
 use super::dictionary::Dictionary;
 use super::direct_sample::gather;
 use super::embedding::captured_and_jitter;
+use super::ink::InkOptions;
 use super::leverage::Leverage;
 use super::matrix::{checked_diagonal, no_energy};
-use super::any_sequential::AnySequential;
-use super::ink::InkOptions;
 use super::rpcholesky::rpcholesky;
 use super::sequential::SequentialDictionary;
 use super::squeak::SqueakOptions;
@@ -393,7 +393,10 @@ mod tests {
         for method in DictionaryMethod::ALL.into_iter().filter(DictionaryMethod::is_sequential) {
             let (dictionary, info) = build(method, &kernel, block.rows(), &DictionaryOptions::new(40)).unwrap();
             assert!((20..=40).contains(&dictionary.len()), "{method}: {} atoms", dictionary.len());
-            assert!(dictionary.leverage_ridge() > starting_leverage_ridge(400.0, 40) && info.captured > 0.3, "{method}");
+            assert!(
+                dictionary.leverage_ridge() > starting_leverage_ridge(400.0, 40) && info.captured > 0.3,
+                "{method}"
+            );
             let wide = DictionaryOptions { leverage_ridge: Some(200.0), ..DictionaryOptions::new(40) };
             let (small, _) = build(method, &kernel, block.rows(), &wide).unwrap();
             assert!(small.len() < dictionary.len() && small.leverage_ridge() >= 200.0, "{method}: {}", small.len());

@@ -124,7 +124,8 @@ impl SavedSketch {
             let width = preprocessor.feature_count();
             let fits = if sparse { cols <= width } else { cols == width };
             if sparse != preprocessor.is_sparse() || !fits {
-                let reason = format!("rows of {cols} columns, which the preprocessor for {width} features does not make");
+                let reason =
+                    format!("rows of {cols} columns, which the preprocessor for {width} features does not make");
                 return Err(Error::Format { origin, reason });
             }
         }

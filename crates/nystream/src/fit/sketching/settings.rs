@@ -85,7 +85,8 @@ impl SketchSettings {
                 }
                 if let Copies::Theorem { expected_rows: Some(rows) } = copies {
                     let found = format!("{rows} expected rows for {}", self.method);
-                    let expected = "'theorem' alone: INK's theorem asks for the effective dimension of the rows themselves";
+                    let expected =
+                        "'theorem' alone: INK's theorem asks for the effective dimension of the rows themselves";
                     return Err(Error::InvalidParam { name: "oversampling", found, expected });
                 }
                 self.ink(&kernel, copies_or(copies, 1)).validated().map(drop)
