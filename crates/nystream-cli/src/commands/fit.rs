@@ -41,7 +41,7 @@ pub struct FitArgs {
     dictionary: Option<DictionaryMethod>,
     /// Leverage ridge γ of the approximation and its scores (default: 1 for two-pass-scores and batch-exact);
     /// rpcholesky has none. For squeak and INK the γ at which atoms begin to be drawn, raised to keep the budget
-    /// (default: a millionth of the kernel energy, divided by the budget); the fit on their atoms is plain Nyström
+    /// (default: 1e-10 of the kernel energy, divided by the budget); the fit on their atoms is plain Nyström
     #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
     /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: ten times the
