@@ -187,7 +187,7 @@ impl Squeak {
     /// The error for a budget in bytes that cannot hold one row.
     fn no_room(&self) -> Error {
         let found = format!("{} bytes", self.options.budget_bytes.unwrap_or(0));
-        Error::InvalidParam { name: "budget", found, expected: "room for one row of this width" }
+        Error::InvalidParam { name: "budget-bytes", found, expected: "room for one row of this width" }
     }
 
     /// Sparse rows may turn out wider than those before.
