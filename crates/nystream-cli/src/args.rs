@@ -69,18 +69,19 @@ pub struct TableArgs {
     /// Column to leave out; repeat for several
     #[arg(long, value_name = "COLUMN", allow_negative_numbers = true)]
     pub ignore: Vec<ColumnRef>,
-    /// Text in feature columns: refuse, one-hot (levels learnt on the first pass), or COLUMN=LEVEL,LEVEL;...
-    #[arg(long, value_name = "HOW", default_value = "refuse")]
-    pub categorical: Categorical,
-    /// Missing cells: refuse, mean (of the column) or drop (the row)
-    #[arg(long, value_name = "HOW", default_value = "refuse")]
-    pub missing: Missing,
-    /// Targets as numbers or classes: auto, regression or classification
-    #[arg(long, value_name = "TASK", default_value = "auto")]
-    pub task: TaskRequest,
-    /// Scaling of number columns: none, minmax or standard
-    #[arg(long, value_name = "HOW", default_value = "standard")]
-    pub scale: Scale,
+    /// Text in feature columns: refuse, one-hot (levels learnt on the first pass), or COLUMN=LEVEL,LEVEL;... (default:
+    /// refuse)
+    #[arg(long, value_name = "HOW")]
+    pub categorical: Option<Categorical>,
+    /// Missing cells: refuse, mean (of the column) or drop (the row) (default: refuse)
+    #[arg(long, value_name = "HOW")]
+    pub missing: Option<Missing>,
+    /// Targets as numbers or classes: auto, regression or classification (default: auto)
+    #[arg(long, value_name = "TASK")]
+    pub task: Option<TaskRequest>,
+    /// Scaling of number columns: none, minmax or standard (default: standard)
+    #[arg(long, value_name = "HOW")]
+    pub scale: Option<Scale>,
 }
 
 impl TableArgs {
@@ -88,10 +89,10 @@ impl TableArgs {
         TableOptions {
             targets: self.target.clone(),
             ignore: self.ignore.clone(),
-            categorical: self.categorical.clone(),
-            missing: self.missing,
-            task: self.task,
-            scale: self.scale,
+            categorical: self.categorical.clone().unwrap_or_default(),
+            missing: self.missing.unwrap_or_default(),
+            task: self.task.unwrap_or_default(),
+            scale: self.scale.unwrap_or(Scale::Standard),
         }
     }
 }
@@ -100,12 +101,12 @@ impl TableArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Kernel")]
 pub struct KernelArgs {
-    /// gaussian, laplacian, matern32, matern52, polynomial or linear
-    #[arg(long, value_name = "NAME", default_value = "gaussian")]
-    pub kernel: String,
-    /// auto (median heuristic, refined on held-out rows), median, alignment, or a number
-    #[arg(long, value_name = "SIGMA", default_value = "auto", allow_negative_numbers = true)]
-    pub bandwidth: Bandwidth,
+    /// gaussian, laplacian, matern32, matern52, polynomial or linear (default: gaussian)
+    #[arg(long, value_name = "NAME")]
+    pub kernel: Option<String>,
+    /// auto (median heuristic, refined on held-out rows), median, alignment, or a number (default: auto)
+    #[arg(long, value_name = "SIGMA", allow_negative_numbers = true)]
+    pub bandwidth: Option<Bandwidth>,
     /// Degree of the polynomial kernel (default: 3)
     #[arg(long, value_name = "N")]
     pub degree: Option<u32>,
@@ -119,17 +120,18 @@ pub struct KernelArgs {
 
 impl KernelArgs {
     pub fn family(&self) -> nystream::Result<KernelFamily> {
-        let polynomial = self.kernel == "polynomial";
+        let name = self.kernel.as_deref().unwrap_or("gaussian");
+        let polynomial = name == "polynomial";
         let given = [
             ("degree", self.degree.is_some()),
             ("kernel-scale", self.kernel_scale.is_some()),
             ("offset", self.offset.is_some()),
         ];
-        if let Some((name, _)) = given.into_iter().find(|(_, given)| *given && !polynomial) {
-            let found = format!("an option of the polynomial kernel with --kernel {}", self.kernel);
-            return Err(Error::InvalidParam { name, found, expected: "--kernel polynomial" });
+        if let Some((option, _)) = given.into_iter().find(|(_, given)| *given && !polynomial) {
+            let found = format!("an option of the polynomial kernel with --kernel {name}");
+            return Err(Error::InvalidParam { name: option, found, expected: "--kernel polynomial" });
         }
-        Ok(KernelFamily::of(match self.kernel.as_str() {
+        Ok(KernelFamily::of(match name {
             "gaussian" => Kernel::gaussian(1.0)?,
             "laplacian" => Kernel::laplacian(1.0)?,
             "matern32" => Kernel::matern32(1.0)?,
@@ -167,7 +169,7 @@ pub fn fit_options(table: &TableArgs, kernel: &KernelArgs, seed: u64) -> nystrea
     Ok(FitOptions {
         table: table.options(),
         kernel: kernel.family()?,
-        bandwidth: kernel.bandwidth,
+        bandwidth: kernel.bandwidth.unwrap_or(Bandwidth::Auto),
         seed,
         ..FitOptions::default()
     })

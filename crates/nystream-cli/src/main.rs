@@ -33,6 +33,7 @@ enum Command {
     Predict(commands::predict::PredictArgs),
     Score(commands::score::ScoreArgs),
     Sketch(commands::sketch::SketchArgs),
+    Merge(commands::merge::MergeArgs),
     Inspect(commands::inspect::InspectArgs),
     Completions(commands::completions::CompletionsArgs),
 }
@@ -71,6 +72,7 @@ fn run(cli: &Cli) -> output::Outcome {
         Command::Predict(args) => commands::predict::run(args, common),
         Command::Score(args) => commands::score::run(args, common),
         Command::Sketch(args) => commands::sketch::run(args, common),
+        Command::Merge(args) => commands::merge::run(args, common),
         Command::Inspect(args) => commands::inspect::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
     }

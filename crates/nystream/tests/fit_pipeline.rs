@@ -237,7 +237,7 @@ fn sparse_rows_predict_what_dense_ones_do() {
     let mut sparse = MemorySource::labelled(rows, labels).unwrap();
     let mut dense = MemorySource::table(["a", "b", "c", "y"].map(str::to_owned).to_vec(), dense).unwrap();
     for scale in [Scale::None, Scale::Standard] {
-        for dictionary in DictionaryMethod::ALL {
+        for dictionary in DictionaryMethod::BATCH {
             let table = TableOptions { scale, task: TaskRequest::Regression, ..TableOptions::default() };
             let options = FitOptions { table, dictionary: Some(dictionary), ..fixed(50) };
             let a = predict(&fit(&mut sparse, &options), &mut sparse);

@@ -20,7 +20,8 @@ use crate::report::Report;
 #[command(after_help = "Examples:
   nystream fit houses.csv --target price --model houses.nys
   nystream fit a9a.libsvm.gz --model a9a.nys --budget 500 --seed 7
-  nystream fit synth:friedman?n=100000 --model friedman.nys --ridge 0.1 --bandwidth 2")]
+  nystream fit synth:friedman?n=100000 --model friedman.nys --ridge 0.1 --bandwidth 2
+  nystream fit synth:waves?n=100000 --model waves.nys --budget 300 --dictionary squeak")]
 pub struct FitArgs {
     /// File (CSV, LIBSVM, JSON lines, Parquet, Arrow; gzip or not), `-` for standard input, or `synth:...`
     data: String,
@@ -33,16 +34,18 @@ pub struct FitArgs {
     /// Most atoms of the two-pass method (default: 1000)
     #[arg(long, value_name = "ATOMS", allow_negative_numbers = true)]
     budget: Option<usize>,
-    /// How atoms are chosen: rpcholesky, uniform, two-pass-scores or batch-exact (default: uniform or rpcholesky,
-    /// whichever does better on held-out rows of the sample)
+    /// How atoms are chosen: rpcholesky, uniform, two-pass-scores, batch-exact, ink-estimate or ink-oracle, from the
+    /// sample of the first pass; squeak, from all rows in a third reading between the two (default: uniform or
+    /// rpcholesky, whichever does better on held-out rows of the sample)
     #[arg(long, value_name = "METHOD")]
     dictionary: Option<DictionaryMethod>,
     /// Leverage ridge γ of the approximation and its scores (default: 1 for two-pass-scores and batch-exact);
-    /// rpcholesky has none
+    /// rpcholesky has none. For squeak and INK the γ at which atoms begin to be drawn, raised to keep the budget
+    /// (default: 1e-10 of the kernel energy, divided by the budget); the fit on their atoms is plain Nyström
     #[arg(long, value_name = "GAMMA", allow_negative_numbers = true)]
     leverage_ridge: Option<f64>,
     /// Rows sampled in the first pass, from which bandwidth and atoms are chosen (default: ten times the
-    /// budget, at least 12,500)
+    /// budget, at least 12,500; 4,000 for batch-exact, 2,000 for INK)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     sample: Option<usize>,
     /// auto (generalised cross-validation) or a number above 0
@@ -155,6 +158,9 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     if let Some(leverage_ridge) = summary.leverage_ridge {
         report.put("leverage_ridge", leverage_ridge);
     }
+    if let Some(leverage_ridge) = summary.dictionary_leverage_ridge {
+        report.put("dictionary_leverage_ridge", leverage_ridge);
+    }
     report.put("effective_dim", summary.effective_dim);
     if let Some(captured) = summary.captured {
         report.put("captured", captured);
@@ -171,6 +177,14 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let constant = preprocessor.constant_features();
     if !constant.is_empty() {
         report.put("constant_features", constant.len());
+    }
+    let (atoms, drawn) = (model.regression().centres().len(), summary.dictionary_leverage_ridge.is_some());
+    if drawn && summary.budget.is_some_and(|budget| 2 * atoms < budget) {
+        let reason = match args.leverage_ridge {
+            Some(_) => "this leverage ridge asks for no more: a smaller one fills the budget",
+            None => "the rows have little more to add",
+        };
+        report.put("note", format!("far fewer atoms than the budget: {reason}"));
     }
     report.put_seconds("seconds_learn", learnt);
     report.put_seconds("seconds_total", start.elapsed());

@@ -1,21 +1,26 @@
-//! `nystream inspect`: what is inside a model file.
+//! `nystream inspect`: what is inside a model or sketch file.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use nystream::fit::SavedSketch;
 use nystream::model::{TrainedModel, Uncertainty};
-use nystream::preprocess::{ColumnKind, Task};
+use nystream::persist::Container;
+use nystream::preprocess::{ColumnKind, Preprocessor, Task};
+use nystream::sketch::SequentialDictionary;
+
+use super::describe::put_sketch;
 
 use crate::args::{Common, task_words};
 use crate::output::{Outcome, show};
 use crate::report::Report;
 
-/// Show what is inside a model file
+/// Show what is inside a model or sketch file
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   nystream inspect houses.nys")]
 pub struct InspectArgs {
-    /// Model file
+    /// Model or sketch file
     model: PathBuf,
 }
 
@@ -23,30 +28,27 @@ pub struct InspectArgs {
 const SHOWN: usize = 12;
 
 pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
-    let model = TrainedModel::load(&args.model)?;
-    let (preprocessor, regression, summary) = (model.preprocessor(), model.regression(), model.summary());
+    let file = Container::load(&args.model)?;
     let mut report = Report::new();
     report.put("model", args.model.display().to_string());
-    if let Ok(file) = std::fs::metadata(&args.model) {
-        report.put_bytes("file_bytes", file.len());
+    if let Ok(about) = std::fs::metadata(&args.model) {
+        report.put_bytes("file_bytes", about.len());
     }
+    if file.kind == "sketch" {
+        let saved = SavedSketch::from_container(file)?;
+        put_columns(&mut report, saved.preprocessor());
+        put_sketch(&mut report, &saved, &saved.sketch().report()?);
+        report.put("seed", saved.sketch().seed());
+        return show(&report, common);
+    }
+    let model = TrainedModel::from_container(file)?;
+    let (preprocessor, regression, summary) = (model.preprocessor(), model.regression(), model.summary());
     report.put("task", task_words(preprocessor));
     report.put("target", preprocessor.target_names().join(", "));
     if let Task::Classification { labels } = preprocessor.task() {
         report.put("labels", shortened(labels));
     }
-    report.put("features", preprocessor.feature_count());
-    if !preprocessor.is_sparse() {
-        report.put("feature_names", shortened(&preprocessor.feature_names()));
-        let categories = preprocessor.input_columns().filter(|c| matches!(c.kind, ColumnKind::Category { .. }));
-        let categories: Vec<String> = categories.map(|column| column.name.to_owned()).collect();
-        if !categories.is_empty() {
-            report.put("categorical", shortened(&categories));
-        }
-    }
-    report.put("sparse", preprocessor.is_sparse());
-    report.put("scale", preprocessor.scaling().to_string());
-    report.put("missing", preprocessor.missing().to_string());
+    put_columns(&mut report, preprocessor);
     report.put("rows", summary.rows);
     if preprocessor.dropped_rows() > 0 {
         report.put("rows_dropped", preprocessor.dropped_rows());
@@ -71,6 +73,9 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     if let Some(leverage_ridge) = summary.leverage_ridge {
         report.put("leverage_ridge", leverage_ridge);
     }
+    if let Some(leverage_ridge) = summary.dictionary_leverage_ridge {
+        report.put("dictionary_leverage_ridge", leverage_ridge);
+    }
     report.put("jitter", summary.jitter);
     report.put("effective_dim", summary.effective_dim);
     if let Some(captured) = summary.captured {
@@ -91,6 +96,21 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     }
     report.put("seed", summary.seed);
     show(&report, common)
+}
+
+fn put_columns(report: &mut Report, preprocessor: &Preprocessor) {
+    report.put("features", preprocessor.feature_count());
+    if !preprocessor.is_sparse() {
+        report.put("feature_names", shortened(&preprocessor.feature_names()));
+        let categories = preprocessor.input_columns().filter(|c| matches!(c.kind, ColumnKind::Category { .. }));
+        let categories: Vec<String> = categories.map(|column| column.name.to_owned()).collect();
+        if !categories.is_empty() {
+            report.put("categorical", shortened(&categories));
+        }
+    }
+    report.put("sparse", preprocessor.is_sparse());
+    report.put("scale", preprocessor.scaling().to_string());
+    report.put("missing", preprocessor.missing().to_string());
 }
 
 fn shortened(names: &[String]) -> String {

@@ -4,6 +4,9 @@ pub mod completions;
 pub mod demo;
 pub mod fit;
 pub mod inspect;
+pub mod merge;
 pub mod predict;
 pub mod score;
 pub mod sketch;
+
+mod describe;

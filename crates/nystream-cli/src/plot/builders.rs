@@ -1,5 +1,7 @@
 //! The charts that several commands draw.
 
+use nystream::fit::TracePoint;
+
 use super::{Chart, Kind, Series};
 
 /// Largest number of points in a leverage profile.
@@ -89,4 +91,30 @@ pub fn leverage_profile(scores: &[f64]) -> Chart {
         log_y: true,
         series: vec![Series::new(name, Kind::Line, points)],
     }
+}
+
+/// Atoms and effective dimension of a sequential dictionary over its stream; beside them the leverage ridge in force, if
+/// it rose.
+#[doc(alias = "d_eff")]
+#[doc(alias = "γ")]
+pub fn dictionary_growth(points: &[TracePoint]) -> Vec<Chart> {
+    let line = |name: &str, value: fn(&TracePoint) -> f64| {
+        let points = points.iter().map(|point| (point.rows as f64, value(point))).collect();
+        Series::new(name, Kind::Line, points)
+    };
+    let chart = |title: &str, y_label: &str, log_y: bool, series: Vec<Series>| Chart {
+        title: title.into(),
+        x_label: "rows seen".into(),
+        y_label: y_label.into(),
+        log_x: false,
+        log_y,
+        series,
+    };
+    let sizes = vec![line("atoms", |p| p.atoms as f64), line("effective dimension", |p| p.effective_dim)];
+    let mut charts = vec![chart("Dictionary over the stream", "number", false, sizes)];
+    if points.iter().any(|point| point.leverage_ridge > points[0].leverage_ridge) {
+        let ridge = vec![line("leverage ridge in force", |p| p.leverage_ridge)];
+        charts.push(chart("Leverage ridge over the stream", "leverage ridge", true, ridge));
+    }
+    charts
 }

@@ -15,7 +15,7 @@ mod draw;
 #[cfg(test)]
 mod tests;
 
-pub use builders::{FitPoint, fit_band, learning_curve, leverage_profile};
+pub use builders::{FitPoint, dictionary_growth, fit_band, learning_curve, leverage_profile};
 
 /// A chart: labelled axes and the series on them.
 #[derive(Debug, Clone, PartialEq, Default)]

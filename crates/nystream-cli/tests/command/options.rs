@@ -21,13 +21,17 @@ fn every_option_of_a_fit_changes_its_predictions() {
     let folder = folder();
     let mut seen: HashMap<String, String> = HashMap::new();
     for options in [
-        "--budget 30 --sample 100",
+        "--budget 30 --sample 100 --dictionary rpcholesky",
         "--budget 30 --sample 150",
         "--budget 20 --sample 100",
         "--budget 30 --sample 100 --seed 5",
         "--budget 30 --sample 100 --dictionary uniform",
         "--budget 30 --sample 100 --dictionary two-pass-scores",
         "--budget 30 --sample 100 --dictionary batch-exact",
+        "--budget 30 --sample 100 --dictionary squeak",
+        "--budget 30 --sample 100 --dictionary squeak --leverage-ridge 5",
+        "--budget 30 --sample 100 --dictionary ink-estimate",
+        "--budget 30 --sample 100 --dictionary ink-oracle",
         "--budget 30 --sample 100 --dictionary uniform --leverage-ridge 0.5",
         "--budget 30 --sample 100 --dictionary batch-exact --leverage-ridge 0.1",
         "--budget 30 --sample 100 --ridge 3",

@@ -76,7 +76,7 @@ fn completions_for_every_shell() {
 fn help_and_version_go_to_standard_output() {
     let folder = Folder::new();
     assert!(folder.works("--version").starts_with("nystream "));
-    for command in ["", "fit", "predict", "score", "sketch", "inspect", "demo", "completions"] {
+    for command in ["", "fit", "predict", "score", "sketch", "merge", "inspect", "demo", "completions"] {
         assert!(folder.works(&format!("{command} --help")).contains("Usage: nystream"), "{command}");
     }
     assert_eq!(folder.run("").code, Some(2));

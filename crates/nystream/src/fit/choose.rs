@@ -59,7 +59,7 @@ pub fn choose(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Resu
 
 /// [`choose`] with trials of a given size.
 pub fn choose_with(options: &FitOptions, sample: &Batch, codes: &TargetCodes, effort: Effort) -> Result<Choice> {
-    let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
+    let trial = Trial::new(sample, codes, options.seed, options.trial_leverage_ridge());
     let mut search = Search { trial, options, effort, tried: Vec::new() };
     let (kernel, bandwidth_by) = search.bandwidth(sample, codes)?;
     let (dictionary, verdict) = search.dictionary(&kernel)?;
@@ -75,7 +75,7 @@ pub fn choose_kernel(
     sample: &Batch,
     codes: &TargetCodes,
 ) -> Result<(Kernel, Option<&'static str>)> {
-    let trial = Trial::new(sample, codes, options.seed, options.leverage_ridge);
+    let trial = Trial::new(sample, codes, options.seed, options.trial_leverage_ridge());
     Search { trial, options, effort: Effort::Full, tried: Vec::new() }.bandwidth(sample, codes)
 }
 

@@ -50,6 +50,7 @@ pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut
         ridge: fit.choice.ridge,
         ridge_by_gcv: options.solver.ridge == Ridge::Auto,
         leverage_ridge: None,
+        dictionary_leverage_ridge: None,
         jitter: fit.jitter,
         effective_dim: fit.choice.degrees_of_freedom,
         captured: None,

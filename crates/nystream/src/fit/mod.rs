@@ -2,7 +2,8 @@
 //!
 //! [`two_pass`] reads the data twice: the first pass learns columns, labels and scaling and keeps a
 //! seeded sample; kernel bandwidth and dictionary come from the sample; the second pass sums. It
-//! holds O(m² + md) numbers whatever the number of rows. [`exact`] holds everything.
+//! holds O(m² + md) numbers whatever the number of rows. [`exact`] holds everything. [`sketch`] makes a sequential
+//! dictionary alone.
 
 mod choose;
 mod codes;
@@ -10,6 +11,7 @@ mod exact;
 mod observe;
 mod options;
 mod reservoir;
+mod sketching;
 mod summing;
 mod trial;
 mod two_pass;
@@ -20,5 +22,6 @@ pub use exact::exact;
 pub use observe::{Observer, Silent};
 pub use options::{Bandwidth, FitOptions, KernelFamily};
 pub use reservoir::Reservoir;
+pub use sketching::{Copies, SavedSketch, SketchSettings, Trace, TracePoint, Watch, sketch};
 pub use summing::Summing;
 pub use two_pass::{FirstPass, SecondPass, first_pass, two_pass};

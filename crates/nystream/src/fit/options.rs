@@ -95,17 +95,19 @@ pub struct FitOptions {
     /// Most atoms.
     #[doc(alias = "B")]
     pub budget: usize,
-    /// How atoms are chosen from the sample of the first pass; none: by uniform sampling or randomly pivoted
+    /// How atoms are chosen from the sample of the first pass (`squeak`: from all rows); none: by uniform sampling or randomly pivoted
     /// Cholesky, whichever does better on held-out rows of the sample.
     pub dictionary: Option<DictionaryMethod>,
-    /// γ of the approximation and of methods that sample by leverage scores; none means 1 for those and plain Nyström
-    /// for the others. `rpcholesky` takes none.
+    /// γ of the approximation and of batch methods that sample by leverage scores; none means 1 for those and plain
+    /// Nyström for the others. `rpcholesky` takes none. Sequential methods draw atoms from this γ on, raising it to keep
+    /// the budget (none: from [`starting_leverage_ridge`](crate::sketch::starting_leverage_ridge) on), and the fit on
+    /// their atoms is plain Nyström.
     #[doc(alias = "γ")]
     pub leverage_ridge: Option<f64>,
     /// Of all random choices.
     pub seed: u64,
     /// Rows of the sample that bandwidth and atoms are chosen from; none means ten times the budget, at least
-    /// 12,500 and at most 50,000 (4,000 for `batch-exact`).
+    /// 12,500 and at most 50,000 (4,000 for `batch-exact`, 2,000 for INK).
     pub sample: Option<usize>,
     /// Most memory that an exact fit may take.
     pub allowed_bytes: u64,
@@ -158,11 +160,18 @@ impl FitOptions {
         Ok(())
     }
 
+    /// γ of the approximation itself, which trials share.
+    pub(super) fn trial_leverage_ridge(&self) -> Option<f64> {
+        let sequential = self.dictionary.is_some_and(|method| method.is_sequential());
+        self.leverage_ridge.filter(|_| !sequential)
+    }
+
     /// Rows of the sample.
     pub fn sample_rows(&self) -> usize {
-        // Exact leverage scores are cubic in the sample.
+        // Exact leverage scores are cubic in the sample; INK takes a cube of the atoms, or more, for each of its rows.
         let usual = match self.dictionary {
             Some(DictionaryMethod::BatchExact) => 4000,
+            Some(DictionaryMethod::InkEstimate | DictionaryMethod::InkOracle) => 2000,
             _ => (10 * self.budget).clamp(12_500, 50_000),
         };
         self.sample.unwrap_or(usual).max(self.budget)

@@ -19,13 +19,10 @@ use crate::persist::Container;
 use crate::preprocess::Preprocessor;
 
 const KIND: &str = "krr-model";
-/// Arrays of the preprocessor with a number a feature: kept as tensors, for there may be a million of them.
-const PER_FEATURE: [&str; 3] = ["shift", "scale", "fill"];
 
 #[derive(Serialize, Deserialize)]
 struct Document {
     kernel: Kernel,
-    preprocessor: Preprocessor,
     calibration: Option<Calibration>,
     summary: Summary,
     features: usize,
@@ -65,7 +62,6 @@ impl TrainedModel {
         let (atoms, outputs) = (regression.centres().len(), regression.outputs());
         let document = Document {
             kernel: *regression.kernel(),
-            preprocessor: self.preprocessor.clone(),
             calibration: self.calibration.clone(),
             summary: self.summary.clone(),
             features: regression.centres().rows().cols(),
@@ -76,15 +72,10 @@ impl TrainedModel {
                 Uncertainty::Exact(p) => PosteriorHeader::Exact { ridge: p.ridge, intercept: p.constant.is_some() },
             }),
         };
-        let mut document = serde_json::to_value(document)
+        let document = serde_json::to_value(document)
             .map_err(|_| crate::Error::Internal("a model's description could not be written"))?;
-        let arrays = PER_FEATURE.map(|name| (name, document["preprocessor"][name].take()));
         let mut file = Container::new(KIND, document);
-        for (name, array) in arrays {
-            let numbers: Vec<f64> = serde_json::from_value(array)
-                .map_err(|_| crate::Error::Internal("a preprocessor without its numbers"))?;
-            file.put_f64(&format!("feature_{name}"), &[numbers.len()], numbers)?;
-        }
+        self.preprocessor.put_into(&mut file)?;
         file.put_rows("atom", regression.centres().rows())?;
         let coefficients = regression.coefficients().col_iter().flat_map(|c| c.iter().copied()).collect();
         file.put_f64("coefficients", &[outputs, atoms], coefficients)?;
@@ -111,14 +102,10 @@ impl TrainedModel {
         Ok(file)
     }
 
-    fn from_container(mut file: Container) -> Result<Self> {
+    /// Reads what is inside a file that has been opened.
+    pub fn from_container(mut file: Container) -> Result<Self> {
         file.expect_kind(KIND)?;
-        for name in PER_FEATURE {
-            let (_, numbers) = file.take_finite(&format!("feature_{name}"), 1)?;
-            if let Some(place) = file.document.get_mut("preprocessor").and_then(|p| p.get_mut(name)) {
-                *place = numbers.into();
-            }
-        }
+        let preprocessor = Preprocessor::take_from(&mut file)?;
         let document: Document = file.document_as()?;
         let kernel = document.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
         let atoms = file.take_rows("atom", document.features)?;
@@ -135,8 +122,7 @@ impl TrainedModel {
         };
         let malformed = |e: crate::Error| file.malformed(e.to_string());
         let regression = KernelModel::new(kernel, centres, coefficients, intercepts, uncertainty).map_err(malformed)?;
-        let model =
-            Self::new(document.preprocessor, regression, document.calibration, document.summary).map_err(malformed)?;
+        let model = Self::new(preprocessor, regression, document.calibration, document.summary).map_err(malformed)?;
         file.finish()?;
         Ok(model)
     }

@@ -28,6 +28,9 @@ pub struct Summary {
     pub ridge_by_gcv: bool,
     /// γ in force.
     pub leverage_ridge: Option<f64>,
+    /// γ at which the atoms were drawn, where a sequential dictionary drew them.
+    #[serde(default)]
+    pub dictionary_leverage_ridge: Option<f64>,
     /// Added to diagonals by factorisations.
     pub jitter: f64,
     /// Degrees of freedom of the fit.

@@ -18,10 +18,12 @@
 //!   are the means of its zero-one columns.
 //! - Sparse (LIBSVM) rows are never centred, so they stay sparse; distances do not change by centring.
 
+mod alike;
 mod batch;
 mod binding;
 mod codes;
 mod columns;
+mod file;
 mod options;
 mod preprocessor;
 mod scan;

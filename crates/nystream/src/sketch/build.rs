@@ -1,15 +1,22 @@
-//! One way to every batch dictionary: a method, a kernel, rows in memory, options.
+//! One way to every dictionary of rows in memory: a method, a kernel, the rows, options.
+//!
+//! Sequential methods see the rows in their order. Where no γ is given they start at a small one
+//! ([`starting_leverage_ridge`]) and the budget raises it: so the budget gets filled.
 
 use std::fmt;
 use std::str::FromStr;
 
+use super::any_sequential::AnySequential;
 use super::batch_exact::batch_exact;
 use super::dictionary::Dictionary;
 use super::direct_sample::gather;
 use super::embedding::captured_and_jitter;
+use super::ink::InkOptions;
 use super::leverage::Leverage;
 use super::matrix::{checked_diagonal, no_energy};
 use super::rpcholesky::rpcholesky;
+use super::sequential::SequentialDictionary;
+use super::squeak::SqueakOptions;
 use super::two_pass_scores::{scores_from, two_pass_scores};
 use super::uniform::uniform;
 use crate::error::{Error, Result};
@@ -17,7 +24,7 @@ use crate::kernel::Kernel;
 use crate::random::Generator;
 use crate::rows::Rows;
 
-/// The batch methods.
+/// Every way to choose atoms, by the name a user writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DictionaryMethod {
@@ -29,11 +36,32 @@ pub enum DictionaryMethod {
     TwoPassScores,
     /// Randomly pivoted Cholesky.
     RpCholesky,
+    /// SQUEAK: sequential, constant memory, mergeable.
+    Squeak,
+    /// INK-ESTIMATE: sequential, holds all rows.
+    InkEstimate,
+    /// INK-ORACLE with exact scores: sequential, holds the kernel matrix of all rows.
+    InkOracle,
 }
 
 impl DictionaryMethod {
     /// Every method.
-    pub const ALL: [Self; 4] = [Self::Uniform, Self::BatchExact, Self::TwoPassScores, Self::RpCholesky];
+    pub const ALL: [Self; 7] = [
+        Self::Uniform,
+        Self::BatchExact,
+        Self::TwoPassScores,
+        Self::RpCholesky,
+        Self::Squeak,
+        Self::InkEstimate,
+        Self::InkOracle,
+    ];
+    /// Those that look at all rows at once.
+    pub const BATCH: [Self; 4] = [Self::Uniform, Self::BatchExact, Self::TwoPassScores, Self::RpCholesky];
+
+    /// Whether it follows a stream, as [`SequentialDictionary`] says.
+    pub fn is_sequential(&self) -> bool {
+        matches!(self, Self::Squeak | Self::InkEstimate | Self::InkOracle)
+    }
 
     /// The name a user writes.
     pub fn name(&self) -> &'static str {
@@ -42,10 +70,13 @@ impl DictionaryMethod {
             Self::BatchExact => "batch-exact",
             Self::TwoPassScores => "two-pass-scores",
             Self::RpCholesky => "rpcholesky",
+            Self::Squeak => "squeak",
+            Self::InkEstimate => "ink-estimate",
+            Self::InkOracle => "ink-oracle",
         }
     }
 
-    /// γ where none is given: 1 for the methods that sample by leverage scores, none for the others.
+    /// γ where none is given: 1 for the batch methods that sample by leverage scores, none for the others.
     pub fn default_leverage_ridge(&self) -> Option<f64> {
         matches!(self, Self::BatchExact | Self::TwoPassScores).then_some(1.0)
     }
@@ -64,7 +95,7 @@ impl FromStr for DictionaryMethod {
         Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| Error::InvalidParam {
             name: "method",
             found: format!("'{text}'"),
-            expected: "uniform, batch-exact, two-pass-scores or rpcholesky",
+            expected: "uniform, batch-exact, two-pass-scores, rpcholesky, squeak, ink-estimate or ink-oracle",
         })
     }
 }
@@ -72,10 +103,11 @@ impl FromStr for DictionaryMethod {
 /// What to build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DictionaryOptions {
-    /// m: the draws of the methods that sample with replacement, the most atoms of the others.
+    /// m: the draws of the batch methods that sample with replacement, the most atoms of the others.
     #[doc(alias = "m")]
     pub budget: usize,
-    /// γ. `batch-exact` and `two-pass-scores` need it. `uniform` takes it as the γ of Eq. 5, none
+    /// γ. `batch-exact` and `two-pass-scores` need it. Sequential methods start at it, none meaning
+    /// [`starting_leverage_ridge`], and raise it until the budget is kept. `uniform` takes it as the γ of Eq. 5, none
     /// meaning 0; `rpcholesky` is always plain Nyström (γ = 0). For these two it also asks for the
     /// estimated scores and effective dimension in [`DictionaryInfo`], which none leaves out.
     #[doc(alias = "γ")]
@@ -99,7 +131,7 @@ pub struct DictionaryInfo {
     /// How it was built.
     pub method: DictionaryMethod,
     /// d_eff at γ: exact for `batch-exact`, else the lower bound that the columns (`two-pass-scores`)
-    /// or the dictionary's atoms (given a γ) yield.
+    /// or the dictionary's atoms (given a γ) yield; for sequential methods at the γ in force.
     pub effective_dim: Option<f64>,
     /// Leverage scores of all rows in decreasing order, known as `effective_dim` is.
     pub leverage_profile: Option<Vec<f64>>,
@@ -110,6 +142,36 @@ pub struct DictionaryInfo {
     pub jitter: f64,
     /// Whether the rows had nothing more to add before the budget was full.
     pub exhausted: bool,
+}
+
+/// γ at which a sequential dictionary of at most `budget` atoms starts where none is given: 10⁻¹⁰ Σk(x, x)/m.
+///
+/// The γ that m atoms come to is of the order of what they leave of the kernel energy, divided by m, which wide kernels
+/// make small: Friedman's function at a bandwidth of 50 (20,000 rows, 300 atoms) came to 2·10⁻⁶, 2.5·10⁻⁸ Σk(x, x)/m,
+/// and a start at 10⁻⁶ Σk(x, x)/m left half of the budget empty and half as much error again. This start is below that,
+/// and above the rounding of the factorisations, so the budget is what decides.
+pub fn starting_leverage_ridge(energy: f64, budget: usize) -> f64 {
+    (1e-10 * energy / budget.max(1) as f64).max(f64::MIN_POSITIVE)
+}
+
+/// An empty sequential dictionary by `method` with a budget and otherwise usual settings; none for batch methods.
+pub fn sequential_with_budget(
+    method: DictionaryMethod,
+    kernel: &Kernel,
+    leverage_ridge: f64,
+    budget: usize,
+    seed: u64,
+) -> Result<Option<AnySequential>> {
+    let ink = || InkOptions { seed, ..InkOptions::with_budget(*kernel, leverage_ridge, budget) };
+    Ok(match method {
+        DictionaryMethod::Squeak => {
+            let options = SqueakOptions { budget: Some(budget), seed, ..SqueakOptions::new(*kernel, leverage_ridge) };
+            Some(AnySequential::squeak(options)?)
+        }
+        DictionaryMethod::InkEstimate => Some(AnySequential::ink_estimate(ink())?),
+        DictionaryMethod::InkOracle => Some(AnySequential::ink_oracle(ink())?),
+        _ => None,
+    })
 }
 
 /// Builds a dictionary of `rows` by `method`. Of fewer rows than the budget every one is kept, once
@@ -128,13 +190,23 @@ pub fn build(
         found: "none".to_owned(),
         expected: "a finite number above 0 for methods that sample by leverage scores",
     });
-    if checked_diagonal(kernel, rows)?.iter().sum::<f64>() <= 0.0 {
+    let energy = checked_diagonal(kernel, rows)?.iter().sum::<f64>();
+    if energy <= 0.0 {
         return Err(no_energy());
     }
     // A stream a method, so that one seed does not make their choices depend on each other.
     let mut rng = Generator::with_stream(options.seed, 1 + method as u64);
     let mut chosen_energy = None;
+    let start = gamma.unwrap_or_else(|| starting_leverage_ridge(energy, budget));
+    let sequential = sequential_with_budget(method, kernel, start, budget, options.seed)?;
     let (dictionary, known) = match method {
+        DictionaryMethod::Squeak | DictionaryMethod::InkEstimate | DictionaryMethod::InkOracle => {
+            let Some(mut following) = sequential else { return Err(Error::Internal("a sequential method of no kind")) };
+            following.insert(rows)?;
+            let dictionary = following.dictionary()?;
+            let leverage = scores_from(kernel, &dictionary, rows, dictionary.leverage_ridge())?;
+            (dictionary, Some(leverage))
+        }
         DictionaryMethod::Uniform => (uniform(rows, budget, gamma.unwrap_or(0.0), &mut rng)?, None),
         DictionaryMethod::BatchExact => {
             let (dictionary, leverage) = batch_exact(kernel, rows, budget, needed_gamma?, &mut rng)?;
@@ -205,7 +277,7 @@ mod tests {
         let block = oracle::clustered_rows(200, 1);
         let kernel = Kernel::gaussian(1.0).unwrap();
         let exact = Leverage::exact(&kernel, block.rows(), 0.1).unwrap();
-        for method in DictionaryMethod::ALL {
+        for method in DictionaryMethod::BATCH {
             let (dictionary, info) = build(method, &kernel, block.rows(), &options(25)).unwrap();
             let (again, same_info) = build(method, &kernel, block.rows(), &options(25)).unwrap();
             assert_eq!((&dictionary, &info), (&again, &same_info));
@@ -241,7 +313,7 @@ mod tests {
     fn the_ridge_and_the_first_pass_change_the_result() {
         let block = oracle::clustered_rows(200, 2);
         let kernel = Kernel::gaussian(1.0).unwrap();
-        for method in DictionaryMethod::ALL {
+        for method in DictionaryMethod::BATCH {
             let (dictionary, info) = build(method, &kernel, block.rows(), &options(25)).unwrap();
             let more = DictionaryOptions { leverage_ridge: Some(10.0), ..options(25) };
             assert!(build(method, &kernel, block.rows(), &more).unwrap().1.effective_dim < info.effective_dim);
@@ -257,7 +329,7 @@ mod tests {
     fn without_a_ridge_only_the_methods_that_need_none_work() {
         let block = oracle::normal_rows(30, 2, 3);
         let kernel = Kernel::gaussian(1.0).unwrap();
-        for method in DictionaryMethod::ALL {
+        for method in DictionaryMethod::BATCH {
             let found = build(method, &kernel, block.rows(), &DictionaryOptions::new(5));
             match method {
                 DictionaryMethod::Uniform | DictionaryMethod::RpCholesky => {
@@ -273,7 +345,7 @@ mod tests {
     fn fewer_rows_than_budget_are_all_kept_once() {
         let block = oracle::normal_rows(9, 2, 4);
         let kernel = Kernel::laplacian(1.0).unwrap();
-        for method in DictionaryMethod::ALL {
+        for method in DictionaryMethod::BATCH {
             let (dictionary, info) = build(method, &kernel, block.rows(), &options(50)).unwrap();
             let mut indices = dictionary.indices().to_vec();
             indices.sort_unstable();
@@ -288,7 +360,7 @@ mod tests {
         let mut sparse = RowBlock::sparse(3);
         sparse.extend(dense.rows());
         let kernel = Kernel::gaussian(1.0).unwrap();
-        for method in DictionaryMethod::ALL {
+        for method in DictionaryMethod::BATCH {
             let (a, _) = build(method, &kernel, dense.rows(), &options(10)).unwrap();
             let (b, _) = build(method, &kernel, sparse.rows(), &options(10)).unwrap();
             assert_eq!(a.indices(), b.indices(), "{method}");
@@ -313,6 +385,25 @@ mod tests {
             assert!(failed(&kernel, block.rows(), &bad).contains("leverage-ridge"));
             let none = DictionaryOptions { first_pass: Some(0), ..options(3) };
             assert!(failed(&kernel, block.rows(), &none).contains("first-pass"));
+        }
+    }
+
+    #[test]
+    fn sequential_methods_keep_the_budget_and_fill_it_where_no_ridge_is_given() {
+        let block = oracle::normal_rows(400, 3, 8);
+        let kernel = Kernel::gaussian(1.0).unwrap();
+        for method in DictionaryMethod::ALL.into_iter().filter(DictionaryMethod::is_sequential) {
+            let (dictionary, info) = build(method, &kernel, block.rows(), &DictionaryOptions::new(40)).unwrap();
+            assert!((20..=40).contains(&dictionary.len()), "{method}: {} atoms", dictionary.len());
+            assert!(
+                dictionary.leverage_ridge() > starting_leverage_ridge(400.0, 40) && info.captured > 0.3,
+                "{method}"
+            );
+            let wide = DictionaryOptions { leverage_ridge: Some(200.0), ..DictionaryOptions::new(40) };
+            let (small, _) = build(method, &kernel, block.rows(), &wide).unwrap();
+            assert!(small.len() < dictionary.len() && small.leverage_ridge() >= 200.0, "{method}: {}", small.len());
+            let other = DictionaryOptions { seed: 1, ..DictionaryOptions::new(40) };
+            assert_ne!(dictionary, build(method, &kernel, block.rows(), &other).unwrap().0, "{method}");
         }
     }
 }

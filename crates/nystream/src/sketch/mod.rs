@@ -1,7 +1,7 @@
 //! Dictionaries: small weighted sets of points that stand for a whole data set.
 //!
-//! [`build`](fn@build) is the entry point: it takes one of the batch methods ([`DictionaryMethod`]) and rows
-//! held in memory. The methods themselves, and what judges a dictionary, are public too:
+//! [`build`](fn@build) is the entry point: it takes a method ([`DictionaryMethod`]) and rows held in
+//! memory. The methods themselves, and what judges a dictionary, are public too:
 //!
 //! | item | what it is |
 //! |---|---|
@@ -13,8 +13,10 @@
 //! | [`SequentialDictionary`] | what dictionaries that follow a stream have in common |
 //! | [`Squeak`] | SQUEAK, per point, in blocks or lazily, and merging (DISQUEAK) |
 //! | [`InkOracle`] | INK-ORACLE (INK, Alg. 2) with an [`ExactOracle`], INK-ESTIMATE (Alg. 3) with an [`EstimateOracle`] |
+//! | [`AnySequential`] | one of these, whichever: to be streamed into, saved, resumed and merged |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
+mod any_sequential;
 mod batch_exact;
 mod build;
 mod check;
@@ -32,8 +34,11 @@ mod squeak;
 mod two_pass_scores;
 mod uniform;
 
+pub use any_sequential::AnySequential;
 pub use batch_exact::{batch_exact, proposition_1_budget};
-pub use build::{DictionaryInfo, DictionaryMethod, DictionaryOptions, build};
+pub use build::{
+    DictionaryInfo, DictionaryMethod, DictionaryOptions, build, sequential_with_budget, starting_leverage_ridge,
+};
 pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
 pub use ink::{

@@ -121,6 +121,11 @@ impl<O: Oracle> InkOracle<O> {
         self.history.as_ref().map_or(0, History::len)
     }
 
+    /// Columns of the rows, and whether they are sparse; none before the first row.
+    pub fn row_shape(&self) -> Option<(usize, bool)> {
+        self.history.as_ref().map(|history| (history.cols(), history.gather([]).is_sparse()))
+    }
+
     /// Rows at which some score could not be used, so that probabilities stayed: the accuracy condition failed for all
     /// to see, or γ is too small for double precision. None are expected at the theorem's q̄.
     pub fn unreliable_steps(&self) -> u64 {

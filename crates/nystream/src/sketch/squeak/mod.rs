@@ -138,6 +138,11 @@ impl Squeak {
         self.atoms.len()
     }
 
+    /// Columns of the rows, and whether they are sparse; none before the first row.
+    pub fn row_shape(&self) -> Option<(usize, bool)> {
+        (self.rows_seen() > 0).then(|| (self.pending.cols(), self.pending.is_sparse()))
+    }
+
     /// p̃ of every atom.
     #[doc(alias = "p̃")]
     pub fn probabilities(&self) -> impl Iterator<Item = f64> + '_ {
@@ -182,7 +187,7 @@ impl Squeak {
     /// The error for a budget in bytes that cannot hold one row.
     fn no_room(&self) -> Error {
         let found = format!("{} bytes", self.options.budget_bytes.unwrap_or(0));
-        Error::InvalidParam { name: "budget", found, expected: "room for one row of this width" }
+        Error::InvalidParam { name: "budget-bytes", found, expected: "room for one row of this width" }
     }
 
     /// Sparse rows may turn out wider than those before.

@@ -125,7 +125,7 @@ impl SqueakOptions {
         }
         if let Some(bytes) = self.budget_bytes {
             let expected = "more bytes: one atom and a block need 24 (block + 1)^2, and more for wide rows";
-            require("budget", bytes, self.atoms_in(bytes, 0.0) > 0, expected)?;
+            require("budget-bytes", bytes, self.atoms_in(bytes, 0.0) > 0, expected)?;
         }
         Ok(self)
     }

@@ -231,7 +231,7 @@ fn options_out_of_range_are_named() {
     assert_eq!(name(|o| o.oversampling = Oversampling::Fixed(0)), "oversampling");
     assert_eq!(name(|o| o.oversampling = Oversampling::Theorem { expected_rows: 0 }), "oversampling");
     assert_eq!(name(|o| o.budget = Some(0)), "budget");
-    assert_eq!(name(|o| o.budget_bytes = Some(50)), "budget");
+    assert_eq!(name(|o| o.budget_bytes = Some(50)), "budget-bytes");
     assert_eq!(name(|o| o.schedule = Schedule::Blocks { rows: 0 }), "block");
     assert_eq!(name(|o| o.schedule = Schedule::Lazy { rows: 5, growth: 0.9 }), "growth");
     assert_eq!(name(|o| o.kernel = Kernel::Gaussian { bandwidth: -1.0 }), "bandwidth");

@@ -1,0 +1,67 @@
+//! Whether two preprocessors make the same rows of the same records.
+
+use super::listing;
+use super::preprocessor::{Inputs, Preprocessor, Task};
+use crate::error::{Error, Result};
+
+impl Preprocessor {
+    /// The same map from records to rows without what is known of targets and rows: for what does not depend on them.
+    pub fn of_features_alone(&self) -> Self {
+        let mut parts = self.parts.clone();
+        let targets = parts.target_names.len();
+        (parts.rows, parts.dropped) = (0, 0);
+        parts.task = Task::Regression { targets };
+        parts.class_counts = Vec::new();
+        parts.target_mean = vec![0.0; targets];
+        parts.target_variance = vec![0.0; targets];
+        parts.constant = Vec::new();
+        Self { parts, first_pass: None }
+    }
+
+    /// Checks that both make the same rows of the same records, and says by name what differs. Widths of sparse rows
+    /// may differ if they are not scaled.
+    pub fn require_same_rows(&self, other: &Self) -> Result<()> {
+        let (ours, theirs) = (&self.parts, &other.parts);
+        let kind = |sparse: bool| if sparse { "sparse rows" } else { "a table" };
+        same("kind of data", kind(self.is_sparse()), kind(other.is_sparse()))?;
+        same("scale", ours.scaling, theirs.scaling)?;
+        same("missing", ours.missing, theirs.missing)?;
+        match (&ours.inputs, &theirs.inputs) {
+            (Inputs::Table { kinds, .. }, Inputs::Table { kinds: other_kinds, .. }) => {
+                let names = |of: &Self| listing(&of.input_columns().map(|c| c.name.to_owned()).collect::<Vec<_>>());
+                let different = self.input_columns().map(|c| c.name).ne(other.input_columns().map(|c| c.name));
+                if different {
+                    return Err(differs("feature names", names(other), names(self)));
+                }
+                let place = kinds.iter().zip(other_kinds).position(|(ours, theirs)| ours != theirs);
+                if let Some((name, i)) = place.and_then(|i| self.input_columns().nth(i).map(|c| (c.name, i))) {
+                    let (found, expected) = (format!("{:?}", other_kinds[i]), format!("{:?}", kinds[i]));
+                    return Err(differs(&format!("levels of column '{name}'"), found, expected));
+                }
+            }
+            _ if !ours.scale.is_empty() || !ours.fill.is_empty() => {
+                same("number of features", self.feature_count(), other.feature_count())?;
+            }
+            _ => {}
+        }
+        for (what, ours, theirs) in [
+            ("shift", &ours.shift, &theirs.shift),
+            ("scale", &ours.scale, &theirs.scale),
+            ("mean", &ours.fill, &theirs.fill),
+        ] {
+            if let Some(j) = ours.iter().zip(theirs).position(|(ours, theirs)| ours != theirs) {
+                let field = format!("{what} of feature '{}'", self.feature_name(j));
+                return Err(differs(&field, theirs[j], ours[j]));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn same<T: PartialEq + ToString>(field: &str, ours: T, theirs: T) -> Result<()> {
+    if ours == theirs { Ok(()) } else { Err(differs(field, theirs, ours)) }
+}
+
+fn differs(field: &str, found: impl ToString, expected: impl ToString) -> Error {
+    Error::Incompatible { field: field.to_owned(), found: found.to_string(), expected: expected.to_string() }
+}
