@@ -5,16 +5,16 @@ mod commands;
 mod memory;
 mod output;
 mod panics;
-mod plot;
 mod progress;
 mod report;
-mod table;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+// What figures and tables are made of, at home with the studies.
+use nystream_reproduce::{plot, table};
 
 /// Kernel machines for streams: one pass over the data, memory fixed in advance, an answer at any time.
 #[derive(Debug, Parser)]
@@ -34,6 +34,7 @@ enum Command {
     Score(commands::score::ScoreArgs),
     Sketch(commands::sketch::SketchArgs),
     Inspect(commands::inspect::InspectArgs),
+    Reproduce(commands::reproduce::ReproduceArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -72,6 +73,7 @@ fn run(cli: &Cli) -> output::Outcome {
         Command::Score(args) => commands::score::run(args, common),
         Command::Sketch(args) => commands::sketch::run(args, common),
         Command::Inspect(args) => commands::inspect::run(args, common),
+        Command::Reproduce(args) => commands::reproduce::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
     }
 }

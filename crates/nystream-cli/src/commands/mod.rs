@@ -5,5 +5,6 @@ pub mod demo;
 pub mod fit;
 pub mod inspect;
 pub mod predict;
+pub mod reproduce;
 pub mod score;
 pub mod sketch;
