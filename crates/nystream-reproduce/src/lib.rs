@@ -16,6 +16,7 @@
 //! [`plot`] and [`table`] are what figures and tables are made of, here and in the command.
 
 mod approximation;
+pub mod contest;
 mod data;
 mod findings;
 mod guarantees;
