@@ -120,7 +120,9 @@ mod tests {
 
     #[test]
     fn an_unknown_study_is_refused_with_the_nearest_name() {
-        for (written, nearest) in [("garantees", "guarantees"), ("mergetree", "merge-tree"), ("when-pays", "when-it-pays")] {
+        for (written, nearest) in
+            [("garantees", "guarantees"), ("mergetree", "merge-tree"), ("when-pays", "when-it-pays")]
+        {
             let message = find(written).unwrap_err().to_string();
             assert!(message.contains(&format!("'{written}'; the nearest is '{nearest}'")), "{message}");
         }

@@ -42,14 +42,17 @@ const SQUEAK_LADDER: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 512];
 const COMPARED: [u64; 3] = [4, 16, 64];
 /// q̄ of INK, up to the first at which every row is kept in every run.
 const INK_LADDER: [u64; 11] = [10, 30, 100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
-const VARIANTS: [Method; 5] = [Method::WithoutFloor, Method::Blocked, Method::Lazy, Method::Merged2, Method::Merged4];
+const VARIANTS: [Method; 6] =
+    [Method::WithoutFloor, Method::Blocked, Method::Lazy, Method::Merged2, Method::Merged4, Method::MergedLast];
+/// Run beside them to see what the length of a block does.
+const LENGTHS: [Method; 2] = [Method::Blocks5, Method::Blocks100];
 
 /// Everything that was run on one stream.
 struct Results {
     problem: Problem,
     /// Per point, up the ladder.
     ladder: Vec<Runs>,
-    /// At each compared q̄: per point, then the variants.
+    /// At each compared q̄: per point, then the variants, then the other lengths of blocks.
     compared: Vec<Vec<Runs>>,
     /// INK-ORACLE and INK-ESTIMATE up their ladder.
     ink: [Vec<Runs>; 2],
@@ -99,7 +102,7 @@ fn on(problem: Problem, plan: &Plan, stage: &mut dyn FnMut(&str)) -> Result<Resu
     let ladder = plan.squeak.iter().map(|&q| runs(Method::PerPoint, q)).collect::<Result<Vec<_>>>()?;
     let mut compared = Vec::new();
     for &q in &plan.compared {
-        let methods = std::iter::once(Method::PerPoint).chain(VARIANTS);
+        let methods = std::iter::once(Method::PerPoint).chain(VARIANTS).chain(LENGTHS);
         compared.push(methods.map(|method| runs(method, q)).collect::<Result<Vec<_>>>()?);
     }
     let mut ink = [Vec::new(), Vec::new()];

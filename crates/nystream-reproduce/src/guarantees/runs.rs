@@ -23,6 +23,10 @@ pub(super) enum Method {
     Lazy,
     Merged2,
     Merged4,
+    /// All rows but the last per point, merged with a dictionary of that one.
+    MergedLast,
+    Blocks5,
+    Blocks100,
     InkOracle,
     InkEstimate,
 }
@@ -36,6 +40,9 @@ impl Method {
             Self::Lazy => "lazy",
             Self::Merged2 => "merged, 2 parts",
             Self::Merged4 => "merged, 4 parts",
+            Self::MergedLast => "merged, last row",
+            Self::Blocks5 => "blocks of 5",
+            Self::Blocks100 => "blocks of 100",
             Self::InkOracle => "INK-ORACLE",
             Self::InkEstimate => "INK-ESTIMATE",
         }
@@ -43,13 +50,15 @@ impl Method {
 
     /// Whether there is a dictionary of everything before the end.
     pub(super) fn follows(self) -> bool {
-        !matches!(self, Self::Merged2 | Self::Merged4)
+        !matches!(self, Self::Merged2 | Self::Merged4 | Self::MergedLast)
     }
 
     fn schedule(self) -> Schedule {
         match self {
             Self::WithoutFloor => Schedule::Blocks { rows: 1 },
             Self::Blocked => Schedule::Blocks { rows: BLOCK },
+            Self::Blocks5 => Schedule::Blocks { rows: 5 },
+            Self::Blocks100 => Schedule::Blocks { rows: 100 },
             Self::Lazy => Schedule::Lazy { rows: BLOCK, growth: GROWTH },
             _ => Schedule::PerPoint,
         }
@@ -143,6 +152,7 @@ fn once(problem: &Problem, method: Method, q: u64, seed: u64) -> Result<Run> {
         seed,
         ..InkOptions::new(problem.kernel, LEVERAGE_RIDGE)
     };
+    let n = problem.rows.len();
     match method {
         Method::InkOracle => {
             let mut ink = InkOracle::<ExactOracle>::new(ink)?;
@@ -152,8 +162,9 @@ fn once(problem: &Problem, method: Method, q: u64, seed: u64) -> Result<Run> {
             let mut ink = InkOracle::<EstimateOracle>::new(ink)?;
             follow(problem, q, &mut ink, |ink| ink.atoms().iter().map(|atom| atom.inflation).sum())
         }
-        Method::Merged2 => merged(problem, q, seed, 2),
-        Method::Merged4 => merged(problem, q, seed, 4),
+        Method::Merged2 => merged(problem, q, seed, &[0, n / 2, n]),
+        Method::Merged4 => merged(problem, q, seed, &[0, n / 4, n / 2, 3 * n / 4, n]),
+        Method::MergedLast => merged(problem, q, seed, &[0, n - 1, n]),
         _ => follow(problem, q, &mut squeak(problem, method, q, seed)?, copies),
     }
 }
@@ -192,14 +203,13 @@ fn follow<D: SequentialDictionary>(
     Ok(run)
 }
 
-/// Per-point dictionaries of equal parts of the stream, merged two by two; judged at the end.
-fn merged(problem: &Problem, q: u64, seed: u64, parts: usize) -> Result<Run> {
-    let n = problem.rows.len();
+/// Per-point dictionaries of the parts between these rows, merged two by two; judged at the end.
+fn merged(problem: &Problem, q: u64, seed: u64, ends: &[usize]) -> Result<Run> {
     let mut level = Vec::new();
-    for part in 0..parts {
+    for (part, range) in ends.windows(2).enumerate() {
         // Seeds of parts are far from those of other runs.
         let mut one = squeak(problem, Method::PerPoint, q, seed + ((part as u64 + 1) << 40))?;
-        let rows: Rows = problem.rows.rows().slice(part * n / parts, (part + 1) * n / parts);
+        let rows: Rows = problem.rows.rows().slice(range[0], range[1]);
         one.insert(rows)?;
         level.push(one);
     }

@@ -9,14 +9,16 @@ use crate::plot::{Chart, Kind, Series, side_by_side};
 use crate::statistics::{proportions_p_value, ranks_p_value};
 use crate::table::{Align, Table, count, significant};
 
-/// What is compared between schedules: Eq. 11, the error, the size.
+/// Those that should be as good as per point.
+const SCHEDULES: [Method; 4] = [Method::Blocked, Method::Lazy, Method::Merged2, Method::Merged4];
+/// What is compared: Eq. 11, the error, the size.
 const MEASURES: [&str; 3] = ["Eq. 11", "ratio", "atoms"];
 
 pub(super) fn write(findings: &mut Findings, plan: &Plan, results: &[Results]) {
     introduction(findings, plan, results);
     let comparisons = compare(results);
     let mut verdicts = theorem_verdicts(plan, results);
-    verdicts.extend(schedule_verdicts(&comparisons));
+    verdicts.extend(schedule_verdicts(plan, &comparisons));
     findings.verdicts(verdicts);
 
     findings.heading("SQUEAK, per point");
@@ -29,7 +31,7 @@ pub(super) fn write(findings: &mut Findings, plan: &Plan, results: &[Results]) {
     findings.figure("guarantees-squeak", "SQUEAK per point: Eq. 11, error and size against q̄", figure);
 
     findings.heading("Blocked, lazy and merged beside per point");
-    schedules(findings, &comparisons);
+    schedules(findings, results, &comparisons);
 
     for (i, name) in ["INK-ORACLE, exact scores", "INK-ESTIMATE"].into_iter().enumerate() {
         findings.heading(name);
@@ -192,7 +194,7 @@ fn compare(results: &[Results]) -> Vec<Comparison> {
     for result in results {
         for group in &result.compared {
             for reference in &group[..2] {
-                for variant in group[1..].iter().filter(|variant| variant.method != reference.method) {
+                for variant in group[1..=VARIANTS.len()].iter().filter(|variant| variant.method != reference.method) {
                     all.push(compare_two(result.problem.name, variant, reference));
                 }
             }
@@ -230,17 +232,22 @@ fn level(comparisons: &[Comparison]) -> f64 {
     FALSE_ALARM / (comparisons.len() * MEASURES.len()).max(1) as f64
 }
 
-fn schedule_verdicts(comparisons: &[Comparison]) -> Vec<Verdict> {
+fn schedule_verdicts(plan: &Plan, comparisons: &[Comparison]) -> Vec<Verdict> {
     let level = level(comparisons);
     let verdict = |reference: Method, measure: usize| {
         let cells: Vec<&Comparison> =
-            comparisons.iter().filter(|c| c.reference == reference && c.variant != Method::WithoutFloor).collect();
+            comparisons.iter().filter(|c| c.reference == reference && SCHEDULES.contains(&c.variant)).collect();
         let differ = cells.iter().filter(|c| c.p_values[measure] < level).count();
-        Verdict::new(
-            format!("blocked, lazy and merged as {}: {}", reference.name(), MEASURES[measure]),
-            format!("{differ} of {} comparisons differ (p < {})", cells.len(), significant(level, 2)),
-            differ == 0,
-        )
+        Verdict {
+            target: format!(
+                "blocked, lazy and merged indistinguishable from {}: {}",
+                reference.name(),
+                MEASURES[measure]
+            ),
+            found: format!("{differ} of {} comparisons differ (p < {})", cells.len(), significant(level, 2)),
+            // Few seeds tell nothing apart.
+            met: (plan.seeds >= SEEDS).then_some(differ == 0),
+        }
     };
     [Method::PerPoint, Method::WithoutFloor]
         .into_iter()
@@ -249,7 +256,7 @@ fn schedule_verdicts(comparisons: &[Comparison]) -> Vec<Verdict> {
         .collect()
 }
 
-fn schedules(findings: &mut Findings, comparisons: &[Comparison]) {
+fn schedules(findings: &mut Findings, results: &[Results], comparisons: &[Comparison]) {
     let level = level(comparisons);
     findings.text(format!(
         "Blocks of {BLOCK} rows; lazy with growth {GROWTH}; merged from per-point dictionaries of 2 and 4 equal parts of the \
@@ -262,7 +269,8 @@ fn schedules(findings: &mut Findings, comparisons: &[Comparison]) {
         100.0 * FALSE_ALARM,
     ));
     findings.table(summary_table(comparisons, level));
-    findings.text(explanation(comparisons, level));
+    findings.text(WHY);
+    findings.table(length_table(results));
     findings.text("Every comparison:");
     findings.table(comparison_table(comparisons, level));
 }
@@ -296,24 +304,40 @@ fn summary_table(comparisons: &[Comparison], level: f64) -> Table {
     table
 }
 
-/// What the comparison with and without the floor says, from the numbers.
-fn explanation(comparisons: &[Comparison], level: f64) -> String {
-    let atoms_differ = |variant: Method, reference: Method| {
-        let cells = comparisons.iter().filter(|c| c.reference == reference && c.variant == variant);
-        (cells.clone().filter(|c| c.p_values[2] < level).count(), cells.count())
-    };
-    let (floor, all) = atoms_differ(Method::WithoutFloor, Method::PerPoint);
-    let words = |method: Method| {
-        let (with, _) = atoms_differ(method, Method::PerPoint);
-        let (without, _) = atoms_differ(method, Method::WithoutFloor);
-        format!("{} in {with} and {without} of {all}", method.name())
-    };
-    let list: Vec<String> = VARIANTS[1..].iter().map(|&method| words(method)).collect();
-    format!(
-        "Leaving out the floor changes the size per point in {floor} of {all} cases by itself: under it the last rows of the \
-         stream cannot have fallen below ½, ¼, … yet. Sizes differ from per point with the floor and without it: {}.",
-        list.join("; ")
-    )
+/// What the experiments beside the schedules say.
+const WHY: &str = "\
+Why sizes differ, by experiment. (1) The floor: leaving it out makes the per-point dictionary smaller by itself, because under \
+it the last rows of the stream cannot have fallen far yet. (2) Probabilities only fall, to the least of all scores so far; \
+estimates are noisy at small q̄, and the least of many is lower than the least of few. So the fewer scorings, the more atoms: \
+the table below has the atoms against the length of a block, and lazy, which scores least often, has the most. The effect fades \
+as q̄ grows. (3) Merging scores at (1+ε)γ, because the errors of two dictionaries add up, so that atoms fall further: merging \
+a per-point dictionary with its last row alone (\"merged, last row\") shrinks it about as much as merging halves. A smaller \
+dictionary has a larger error; where q̄ is large enough for Eq. 11 to hold at all, it holds for every schedule.";
+
+/// Atoms against the rows of a block.
+fn length_table(results: &[Results]) -> Table {
+    let lengths = [
+        (Method::WithoutFloor, "blocks of 1"),
+        (Method::Blocks5, "of 5"),
+        (Method::Blocked, "of 25"),
+        (Method::Blocks100, "of 100"),
+        (Method::Lazy, "lazy, of 25"),
+    ];
+    let columns = [("stream", Align::Left), ("q̄", Align::Right)].into_iter();
+    let columns: Vec<_> = columns.chain(lengths.map(|(_, name)| (name, Align::Right))).collect();
+    let mut table = Table::new(&columns);
+    for result in results {
+        for group in &result.compared {
+            let atoms = |(method, _): &(Method, &str)| {
+                let runs = group.iter().find(|runs| runs.method == *method);
+                runs.map_or_else(String::new, |runs| format!("{:.1}", runs.mean(|run| run.atoms)))
+            };
+            let q = group.first().map_or(0, |runs| runs.oversampling);
+            let start = [result.problem.name.to_owned(), count(q)].into_iter();
+            table.row(start.chain(lengths.iter().map(atoms)));
+        }
+    }
+    table
 }
 
 fn comparison_table(comparisons: &[Comparison], level: f64) -> Table {
