@@ -7,6 +7,7 @@ mod bad_models;
 mod bad_options;
 mod options;
 mod output;
+mod reproduce;
 mod round_trips;
 mod support;
 mod unusual_data;
