@@ -10,6 +10,8 @@ mod machine;
 mod memory;
 mod options;
 mod peers;
+mod sketch;
+mod sketch_peers;
 mod table;
 mod timing;
 
@@ -69,6 +71,9 @@ fn run(options: &Options) -> Outcome<bool> {
             Name::Fit => fit::run(scratch.path()),
             Name::Memory => memory::run(scratch.path(), options.rows),
             Name::Csv => csv::run(scratch.path()),
+            Name::Sketch => {
+                sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
+            }
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {
                 kernel_block::run();

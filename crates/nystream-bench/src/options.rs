@@ -10,10 +10,12 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
   fit            Nystroem ridge regression beside scikit-learn, and beside a matrix product
   memory         peak memory of `nystream fit` on 5 and 10 million rows (a file of 2 GB, deleted afterwards)
   csv            reading numbers beside pandas
+  sketch         cost of SQUEAK and INK-ESTIMATE; atoms of equal number beside BLESS
   accuracy       real sets of NYSTREAM_DATA beside tuned scikit-learn (hours the first time)
   kernel-block   ours alone: blocks and single rows; runs only when named
 
-  --rows N       rows of the larger file of `memory`; its targets are then not judged
+  --rows N       rows of the larger file of `memory` and of the longest stream of `sketch`; targets that need the
+                 full size are then not judged
   --seed N       of `accuracy` (default: 1)
   --out DIR      for scratch files and the tuned peer's results (default: target/bench)
 ";
@@ -25,13 +27,14 @@ pub enum Name {
     Fit,
     Memory,
     Csv,
+    Sketch,
     Accuracy,
     KernelBlock,
 }
 
 impl Name {
     /// Those that run when none is named.
-    const USUAL: [Self; 5] = [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Accuracy];
+    const USUAL: [Self; 6] = [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Accuracy];
 
     /// As a person writes it.
     pub fn word(self) -> &'static str {
@@ -40,6 +43,7 @@ impl Name {
             Self::Fit => "fit",
             Self::Memory => "memory",
             Self::Csv => "csv",
+            Self::Sketch => "sketch",
             Self::Accuracy => "accuracy",
             Self::KernelBlock => "kernel-block",
         }

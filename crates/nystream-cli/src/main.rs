@@ -5,16 +5,16 @@ mod commands;
 mod memory;
 mod output;
 mod panics;
-mod plot;
 mod progress;
 mod report;
-mod table;
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+// What figures and tables are made of, at home with the studies.
+use nystream_reproduce::{plot, table};
 
 /// Kernel machines for streams: one pass over the data, memory fixed in advance, an answer at any time.
 #[derive(Debug, Parser)]
@@ -35,6 +35,7 @@ enum Command {
     Sketch(commands::sketch::SketchArgs),
     Merge(commands::merge::MergeArgs),
     Inspect(commands::inspect::InspectArgs),
+    Reproduce(commands::reproduce::ReproduceArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -74,6 +75,7 @@ fn run(cli: &Cli) -> output::Outcome {
         Command::Sketch(args) => commands::sketch::run(args, common),
         Command::Merge(args) => commands::merge::run(args, common),
         Command::Inspect(args) => commands::inspect::run(args, common),
+        Command::Reproduce(args) => commands::reproduce::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
     }
 }

@@ -6,6 +6,7 @@ pub mod fit;
 pub mod inspect;
 pub mod merge;
 pub mod predict;
+pub mod reproduce;
 pub mod score;
 pub mod sketch;
 

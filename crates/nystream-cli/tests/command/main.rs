@@ -9,6 +9,7 @@ mod dictionaries;
 mod merging;
 mod options;
 mod output;
+mod reproduce;
 mod round_trips;
 mod sketches;
 mod support;

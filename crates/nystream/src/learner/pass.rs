@@ -159,6 +159,7 @@ impl StreamPass {
             ridge: fit.choice.ridge,
             ridge_by_gcv: options.ridge == Ridge::Auto,
             leverage_ridge: Some(fit.leverage_ridge),
+            dictionary_leverage_ridge: None,
             jitter: fit.jitter,
             effective_dim: fit.choice.degrees_of_freedom,
             captured: Some(fit.captured),

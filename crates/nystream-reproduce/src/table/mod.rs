@@ -38,6 +38,21 @@ impl Table {
         self
     }
 
+    /// The table in Markdown, padded so that it can be read as it is.
+    pub fn to_markdown(&self) -> String {
+        let widths = self.widths();
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let escaped = |cells: Vec<String>| cells.into_iter().map(|cell| cell.replace('|', "\\|")).collect();
+        let mut out = line(escaped(self.padded(None, &widths)));
+        let rule = self.columns.iter().zip(&widths).map(|((_, align), &width)| match align {
+            Align::Left => "-".repeat(width.max(1)),
+            Align::Right => format!("{}:", "-".repeat(width.saturating_sub(1).max(1))),
+        });
+        out += &line(rule.collect());
+        self.rows.iter().for_each(|row| out += &line(escaped(self.padded(Some(row), &widths))));
+        out
+    }
+
     fn widths(&self) -> Vec<usize> {
         let width = |(column, (name, _)): (usize, &(String, Align))| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -101,6 +116,21 @@ größe 表  12.25
 short
 ";
         assert_eq!(sample().to_string(), expected);
+    }
+
+    #[test]
+    fn markdown_marks_the_side_and_keeps_bars_apart() {
+        let expected = "\
+| method   |  RMSE |
+| -------- | ----: |
+| squeak   |   0.5 |
+| größe 表 | 12.25 |
+| short    |       |
+";
+        assert_eq!(sample().to_markdown(), expected);
+        let mut table = Table::new(&[("a", Align::Right)]);
+        table.row(["|K|"]);
+        assert_eq!(table.to_markdown(), "|   a |\n| --: |\n| \\|K\\| |\n");
     }
 
     #[test]

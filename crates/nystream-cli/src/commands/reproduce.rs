@@ -1,0 +1,131 @@
+//! `nystream reproduce`: studies that show what is promised, as tables, figures and numbers.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+use nystream::Error;
+use nystream::fit::Observer;
+use nystream_reproduce::{Findings, Needs, STUDIES, Settings, Study, find};
+use serde_json::{Value, json};
+
+use crate::args::Common;
+use crate::output::{Outcome, print, write_text};
+use crate::progress::Progress;
+use crate::table::{Align, Table, duration};
+
+/// Run the studies behind the claims: guarantees against exact matrices, when dictionaries pay, merging
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  nystream reproduce --list
+  nystream reproduce guarantees --seeds 20
+  nystream reproduce merge-tree --rows 100000 --out report
+
+Prints tables in Markdown. With --out it also writes report.md, the figures as SVG and the numbers as report.json.
+Fewer seeds or rows take less time; the report says how many there were.")]
+pub struct ReproduceArgs {
+    /// Which studies (default: all that need no real data, or all of them with --data)
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Show the names, what each shows, and how long it takes
+    #[arg(long)]
+    list: bool,
+    /// Folder for the report, its figures and numbers
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Runs of everything random (default: the study's own)
+    #[arg(long, value_name = "N")]
+    seeds: Option<u64>,
+    /// Rows of the largest stream (default: the study's own)
+    #[arg(long, value_name = "N")]
+    rows: Option<usize>,
+    /// Folder of the real data sets
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+}
+
+pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
+    if args.list {
+        return list(common);
+    }
+    let settings = Settings { seeds: args.seeds, rows: args.rows, data: args.data.clone() };
+    let studies = chosen(args)?;
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", e))?;
+    }
+    let mut progress = Progress::new(!common.quiet && !common.json);
+    let mut all = Vec::new();
+    for study in studies {
+        let start = Instant::now();
+        let findings = (study.run)(&settings, &mut |stage| progress.stage(stage))?;
+        all.push((findings, start.elapsed()));
+    }
+    progress.finish();
+
+    let mut text = String::new();
+    for (findings, time) in &all {
+        let _ = writeln!(text, "{}\nTook {}.\n", findings.to_markdown(), duration(*time));
+    }
+    let numbers: Vec<Value> = all.iter().map(|(findings, _)| findings.to_json()).collect();
+    let numbers = json!({ "studies": numbers });
+    if let Some(folder) = &args.out {
+        for figure in all.iter().flat_map(|(findings, _)| findings.figures()) {
+            write_text(&folder.join(format!("{}.svg", figure.name)), &figure.svg)?;
+        }
+        let command = format!("Written by `{}`.\n\n", command_line(args, &all));
+        write_text(&folder.join("report.md"), &(command + &text))?;
+        write_text(&folder.join("report.json"), &format!("{numbers:#}\n"))?;
+    }
+    match (common.json, common.quiet) {
+        (true, _) => print(&format!("{numbers}\n")),
+        (false, true) => Ok(()),
+        (false, false) => print(&text),
+    }
+}
+
+/// The studies that were asked for.
+fn chosen(args: &ReproduceArgs) -> Result<Vec<&'static Study>, Error> {
+    if args.names.is_empty() {
+        return Ok(STUDIES.iter().filter(|study| study.needs == Needs::Nothing || args.data.is_some()).collect());
+    }
+    let studies = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
+    match studies.iter().find(|study| study.needs == Needs::RealData && args.data.is_none()) {
+        Some(study) => Err(Error::InvalidParam {
+            name: "data",
+            found: format!("none, for '{}', which needs real data", study.name),
+            expected: "the folder of the sets",
+        }),
+        None => Ok(studies),
+    }
+}
+
+fn command_line(args: &ReproduceArgs, all: &[(Findings, std::time::Duration)]) -> String {
+    let mut line = String::from("nystream reproduce");
+    all.iter().for_each(|(findings, _)| line += &format!(" {}", findings.study));
+    if let Some(seeds) = args.seeds {
+        line += &format!(" --seeds {seeds}");
+    }
+    if let Some(rows) = args.rows {
+        line += &format!(" --rows {rows}");
+    }
+    line + " --out FOLDER"
+}
+
+fn list(common: &Common) -> Outcome {
+    let needs = |study: &Study| match study.needs {
+        Needs::Nothing => "nothing",
+        Needs::RealData => "--data",
+    };
+    if common.json {
+        let one = |study: &Study| json!({ "name": study.name, "description": study.description, "needs": needs(study), "minutes": study.minutes });
+        return print(&format!("{}\n", json!({ "studies": STUDIES.iter().map(one).collect::<Vec<_>>() })));
+    }
+    let columns =
+        [("name", Align::Left), ("needs", Align::Left), ("takes", Align::Left), ("what it shows", Align::Left)];
+    let mut table = Table::new(&columns);
+    for study in &STUDIES {
+        table.row([study.name, needs(study), &format!("{} min", study.minutes), study.description]);
+    }
+    print(&table.to_string())
+}

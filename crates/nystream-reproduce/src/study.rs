@@ -1,0 +1,148 @@
+//! The studies by name.
+
+use std::path::PathBuf;
+
+use nystream::{Error, Result};
+
+use crate::findings::Findings;
+use crate::{guarantees, merge_tree, when_it_pays};
+
+/// What a person may set of every study.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Runs of everything random; the study's own number if none is given. The findings say how many there were.
+    pub seeds: Option<u64>,
+    /// Rows of the largest stream; the study's own number if none is given.
+    pub rows: Option<usize>,
+    /// The folder of real data sets, for the studies that need one.
+    pub data: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The number of seeds, at least 1.
+    pub(crate) fn seeds_or(&self, usual: u64) -> Result<u64> {
+        at_least("seeds", self.seeds.unwrap_or(usual), 1, "at least 1")
+    }
+
+    /// The number of rows, at least 1000.
+    pub(crate) fn rows_or(&self, usual: usize) -> Result<usize> {
+        at_least("rows", self.rows.unwrap_or(usual) as u64, 1000, "at least 1000").map(|rows| rows as usize)
+    }
+}
+
+fn at_least(name: &'static str, value: u64, least: u64, expected: &'static str) -> Result<u64> {
+    if value < least {
+        return Err(Error::InvalidParam { name, found: value.to_string(), expected });
+    }
+    Ok(value)
+}
+
+/// Where a study's data come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs {
+    /// Everything is generated.
+    Nothing,
+    /// Real sets from [`Settings::data`].
+    RealData,
+}
+
+/// Runs a study. The second argument hears what it is busy with.
+pub type RunStudy = fn(&Settings, &mut dyn FnMut(&str)) -> Result<Findings>;
+
+/// An experiment.
+#[derive(Debug, Clone, Copy)]
+pub struct Study {
+    /// What a person writes.
+    pub name: &'static str,
+    /// One line: what it shows.
+    pub description: &'static str,
+    /// Where its data come from.
+    pub needs: Needs,
+    /// How many minutes it takes at full size, roughly, on two quiet cores.
+    pub minutes: u32,
+    /// Runs it.
+    pub run: RunStudy,
+}
+
+/// Every study, in the order in which they run when none is named.
+pub const STUDIES: [Study; 3] = [
+    Study {
+        name: "guarantees",
+        description: "SQUEAK and INK against the exact kernel matrix: how often Eq. 11 holds, the error, the size",
+        needs: Needs::Nothing,
+        minutes: guarantees::MINUTES,
+        run: guarantees::run,
+    },
+    Study {
+        name: "when-it-pays",
+        description: "dictionaries of equal size on clustered, heavy-tailed and low-coherence data",
+        needs: Needs::Nothing,
+        minutes: when_it_pays::MINUTES,
+        run: when_it_pays::run,
+    },
+    Study {
+        name: "merge-tree",
+        description: "SQUEAK on 1, 2, 8 and 64 partitions of a million rows: size, error, time",
+        needs: Needs::Nothing,
+        minutes: merge_tree::MINUTES,
+        run: merge_tree::run,
+    },
+];
+
+/// The study of this name, or an error that names the nearest.
+pub fn find(name: &str) -> Result<&'static Study> {
+    STUDIES.iter().find(|study| study.name == name).ok_or_else(|| {
+        let nearest = STUDIES.iter().min_by_key(|study| distance(name, study.name));
+        let hint = nearest.map_or_else(String::new, |study| format!("; the nearest is '{}'", study.name));
+        Error::InvalidParam { name: "study", found: format!("'{name}'{hint}"), expected: "a name that --list shows" }
+    })
+}
+
+/// Letters to insert, delete or replace to get from one word to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_study_is_refused_with_the_nearest_name() {
+        for (written, nearest) in
+            [("garantees", "guarantees"), ("mergetree", "merge-tree"), ("when-pays", "when-it-pays")]
+        {
+            let message = find(written).unwrap_err().to_string();
+            assert!(message.contains(&format!("'{written}'; the nearest is '{nearest}'")), "{message}");
+        }
+        for study in &STUDIES {
+            assert_eq!(find(study.name).unwrap().name, study.name);
+        }
+    }
+
+    #[test]
+    fn too_few_seeds_and_rows_are_refused() {
+        let settings = Settings { seeds: Some(0), rows: Some(10), data: None };
+        for study in &STUDIES {
+            assert!((study.run)(&settings, &mut |_| {}).is_err(), "{}", study.name);
+        }
+    }
+
+    #[test]
+    fn distances_count_letters() {
+        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 2)] {
+            assert_eq!(distance(a, b), expected);
+        }
+    }
+}
