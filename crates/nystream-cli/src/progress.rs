@@ -21,9 +21,18 @@ pub struct Progress {
     refreshed: Option<Instant>,
     rows: u64,
     has_end: bool,
+    /// An error so far, in words.
+    running: String,
 }
 
 impl Progress {
+    /// Shows an error so far beside the rows.
+    pub fn running(&mut self, name: &str, value: f64) {
+        if self.bar.is_some() && value.is_finite() {
+            self.running = format!("{name} {value:.4}, ");
+        }
+    }
+
     /// Shows nothing unless `visible`, nor where standard error is not a terminal.
     pub fn new(visible: bool) -> Self {
         let shown = visible && std::io::stderr().is_terminal();
@@ -32,7 +41,7 @@ impl Progress {
 
     fn on(target: Option<ProgressDrawTarget>) -> Self {
         let bar = target.map(|target| ProgressBar::with_draw_target(Some(WHOLE), target));
-        Self { bar, started: Instant::now(), refreshed: None, rows: 0, has_end: false }
+        Self { bar, started: Instant::now(), refreshed: None, rows: 0, has_end: false, running: String::new() }
     }
 
     /// Removes the bar from the terminal; a later stage shows it again. Dropping does this too.
@@ -49,6 +58,7 @@ impl Observer for Progress {
         (self.started, self.refreshed, self.rows, self.has_end) = (Instant::now(), None, 0, false);
         bar.reset();
         bar.set_style(style(SPINNER));
+        self.running.clear();
         bar.set_message("");
         bar.set_prefix(clean(name));
         // Solving takes long and reports no rows: the spinner turns by itself.
@@ -70,7 +80,7 @@ impl Observer for Progress {
             bar.set_style(style(if self.has_end { BAR } else { SPINNER }));
         }
         bar.set_position((fraction.unwrap_or(0.0) * WHOLE as f64) as u64);
-        bar.set_message(summary(self.rows, now - self.started, fraction));
+        bar.set_message(format!("{}{}", self.running, summary(self.rows, now - self.started, fraction)));
     }
 }
 

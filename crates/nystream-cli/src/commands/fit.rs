@@ -4,10 +4,14 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
-use nystream::fit::{FitOptions, exact, two_pass};
+use nystream::fit::{FitOptions, Observer, exact, two_pass};
+use nystream::learner::StreamPass;
+use nystream::learner::streaming::{RunningScore, StreamingOptions};
+use nystream::model::TrainedModel;
 use nystream::preprocess::Task;
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
+use nystream::source::RecordSource;
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
@@ -21,17 +25,21 @@ use crate::report::Report;
   nystream fit houses.csv --target price --model houses.nys
   nystream fit a9a.libsvm.gz --model a9a.nys --budget 500 --seed 7
   nystream fit synth:friedman?n=100000 --model friedman.nys --ridge 0.1 --bandwidth 2
-  nystream fit synth:waves?n=100000 --model waves.nys --budget 300 --dictionary squeak")]
+  nystream fit synth:waves?n=100000 --model waves.nys --budget 300 --dictionary squeak
+  zcat log.csv.gz | nystream fit - --method stream --model log.nys --checkpoint log.part --every 1000000
+
+stream reads the data once and predicts every row before it learns it. The first rows (five times the budget) settle
+columns, categories, labels and scaling; a label or a feature number that first appears later is an error.")]
 pub struct FitArgs {
     /// File (CSV, LIBSVM, JSON lines, Parquet, Arrow; gzip or not), `-` for standard input, or `synth:...`
     data: String,
     /// Where to write the model
     #[arg(long, value_name = "FILE")]
     model: PathBuf,
-    /// two-pass reads the data twice in bounded memory; exact holds all rows
+    /// two-pass reads the data twice in bounded memory; stream reads it once; exact holds all rows
     #[arg(long, value_enum, default_value_t = Method::TwoPass)]
     method: Method,
-    /// Most atoms of the two-pass method (default: 1000)
+    /// Most atoms of two-pass and stream (default: 1000)
     #[arg(long, value_name = "ATOMS", allow_negative_numbers = true)]
     budget: Option<usize>,
     /// How atoms are chosen: rpcholesky, uniform, two-pass-scores, batch-exact, ink-estimate or ink-oracle, from the
@@ -60,6 +68,18 @@ pub struct FitArgs {
     /// Most memory of the exact method, such as 4GiB (default: 4GiB)
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     max_memory: Option<u64>,
+    /// Rows after which a row of a stream counts half (default: every row counts the same)
+    #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
+    half_life: Option<f64>,
+    /// Where a stream is saved as it runs, to go on from after an interruption
+    #[arg(long, value_name = "FILE", requires = "every")]
+    checkpoint: Option<PathBuf>,
+    /// Rows between checkpoints
+    #[arg(long, value_name = "ROWS", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
+    every: Option<u64>,
+    /// A checkpoint to go on from, with the same data and options: the model is that of an uninterrupted run
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
     /// Of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -74,6 +94,7 @@ pub struct FitArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Method {
     TwoPass,
+    Stream,
     Exact,
 }
 
@@ -85,7 +106,33 @@ impl FitArgs {
             expected,
         };
         let mut options = fit_options(&self.table, &self.kernel, self.seed)?;
+        if self.method != Method::Stream {
+            let word = if self.method == Method::Exact { "exact" } else { "two-pass" };
+            for (name, given) in [
+                ("half-life", self.half_life.is_some()),
+                ("checkpoint", self.checkpoint.is_some()),
+                ("resume", self.resume.is_some()),
+            ] {
+                if given {
+                    return Err(refuse(name, word, "--method stream"));
+                }
+            }
+        }
         match self.method {
+            Method::Stream => {
+                for (name, given) in [
+                    ("dictionary", self.dictionary.is_some()),
+                    ("leverage-ridge", self.leverage_ridge.is_some()),
+                    ("sample", self.sample.is_some()),
+                    ("max-memory", self.max_memory.is_some()),
+                    ("no-intercept", self.no_intercept),
+                ] {
+                    if given {
+                        return Err(refuse(name, "stream", "--method two-pass or exact"));
+                    }
+                }
+                options.budget = self.budget.unwrap_or(options.budget);
+            }
             Method::Exact => {
                 for (name, given) in [
                     ("budget", self.budget.is_some()),
@@ -115,18 +162,70 @@ impl FitArgs {
     }
 }
 
+/// One pass, with checkpoints if they are wanted. Also gives the error of the predictions made on the way.
+fn stream(
+    args: &FitArgs,
+    options: FitOptions,
+    source: &mut dyn RecordSource,
+    progress: &mut Progress,
+) -> nystream::Result<(TrainedModel, (&'static str, f64))> {
+    let learner = StreamingOptions {
+        kernel: options.kernel,
+        bandwidth: options.bandwidth,
+        ridge: args.ridge,
+        budget: options.budget,
+        half_life: args.half_life,
+        seed: args.seed,
+    };
+    learner.validated()?;
+    let mut pass = match &args.resume {
+        Some(path) => StreamPass::resume(path, source, &learner, progress)?,
+        None => StreamPass::begin(source, options.table, learner, progress)?,
+    };
+    let mut saved = pass.records();
+    loop {
+        let records = pass.advance(source)?;
+        if records == 0 {
+            break;
+        }
+        progress.rows(records, source.progress());
+        let score = pass.learner().score();
+        progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, running(&pass, score));
+        if let (Some(path), Some(every)) = (&args.checkpoint, args.every)
+            && pass.records() / every > saved / every
+        {
+            pass.save(path)?;
+            saved = pass.records();
+        }
+    }
+    let name = if pass.is_classification() { "mistake_rate" } else { "mse" };
+    let (model, score) = pass.finish_with_score()?;
+    let error = if name == "mistake_rate" { score.mistake_rate() } else { score.mse() };
+    Ok((model, (name, error)))
+}
+
+fn running(pass: &StreamPass, score: &RunningScore) -> f64 {
+    if pass.is_classification() { score.mistake_rate() } else { score.mse() }
+}
+
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let options = args.options()?;
     check_writable(&args.model)?;
+    if let Some(path) = &args.checkpoint {
+        check_writable(path)?;
+    }
     let mut source = args.read.open(&args.data)?;
     let mut progress = Progress::new(!common.quiet && !common.json);
     let fitted = match args.method {
-        Method::TwoPass => two_pass(source.as_mut(), &options, &mut progress),
-        Method::Exact => exact(source.as_mut(), &options, &mut progress),
+        Method::TwoPass => two_pass(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
+        Method::Stream => {
+            stream(args, options, source.as_mut(), &mut progress).map(|(model, running)| (model, Some(running)))
+        }
+        Method::Exact => exact(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
     };
     progress.finish();
-    let mut model = fitted?;
+    let (mut model, ahead) = fitted?;
     let learnt = start.elapsed();
     if args.no_std {
         model = model.without_uncertainty();
@@ -170,6 +269,9 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     }
     if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
+    }
+    if let Some((name, error)) = ahead {
+        report.put(name, error);
     }
     if preprocessor.dropped_rows() > 0 {
         report.put("rows_dropped", preprocessor.dropped_rows());

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod demo;
+pub mod evaluate;
 pub mod fit;
 pub mod inspect;
 pub mod merge;

@@ -4,9 +4,12 @@
 //! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
 //! label that first appears later is an error that names its row; name categories beforehand where that can happen.
 
+use std::collections::VecDeque;
+
 use faer::Mat;
 
-use super::streaming::{StreamingOptions, StreamingRidge};
+use super::fingerprint::Fingerprint;
+use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Observer, TargetCodes};
 use crate::model::{Calibration, Summary, TrainedModel, class_scores};
@@ -16,19 +19,21 @@ use crate::solver::{Ridge, fit_calibration};
 use crate::source::{RecordBlock, RecordSource};
 
 /// Records read at a time.
-const READ: usize = 4096;
+pub(super) const READ: usize = 4096;
 /// One-step-ahead outputs of the last rows, kept to calibrate probabilities.
 const CALIBRATE: usize = 4096;
 
 /// A learner that follows a source.
 #[derive(Debug)]
 pub struct StreamPass {
-    preprocessor: Preprocessor,
-    codes: TargetCodes,
-    learner: StreamingRidge,
+    pub(super) preprocessor: Preprocessor,
+    pub(super) codes: TargetCodes,
+    pub(super) learner: StreamingRidge,
     /// Records read.
-    records: u64,
-    recent: Recent,
+    pub(super) records: u64,
+    /// Records read before the first was learnt, and their fingerprint.
+    pub(super) head: (u64, String),
+    pub(super) recent: Recent,
     binding: Option<Binding>,
     block: RecordBlock,
     batch: Batch,
@@ -38,10 +43,10 @@ pub struct StreamPass {
 
 /// Class numbers of rows whose outputs are still to come, and outputs of the last rows with theirs.
 #[derive(Debug, Default)]
-struct Recent {
-    awaited: std::collections::VecDeque<f64>,
-    outputs: Vec<f64>,
-    classes: Vec<f64>,
+pub(super) struct Recent {
+    pub awaited: VecDeque<f64>,
+    pub outputs: Vec<f64>,
+    pub classes: Vec<f64>,
 }
 
 impl StreamPass {
@@ -57,8 +62,10 @@ impl StreamPass {
         let mut more = source.read(&mut block, READ)?;
         // Some sources know their columns only after the first block.
         let mut scan = Scan::new(source.schema(), source.origin(), table)?;
+        let mut fingerprint = Fingerprint::new(source.schema());
         let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
         while more {
+            fingerprint.add(&block);
             let mut coded = CodedBlock::default();
             scan.encode(&block, &mut coded)?;
             records += block.len() as u64;
@@ -73,16 +80,36 @@ impl StreamPass {
         let preprocessor = scan.finish()?;
         let codes = TargetCodes::of(&preprocessor);
         let learner = StreamingRidge::new(options, codes.outputs())?;
-        let (batch, coded, outputs) = (Batch::default(), Mat::new(), Vec::new());
-        let recent = Recent::default();
-        let mut pass =
-            Self { preprocessor, codes, learner, records, recent, binding: None, block, batch, coded, outputs };
+        let begun = (records, fingerprint.digits());
+        let mut pass = Self::from_parts(preprocessor, learner, records, begun, Recent::default());
         observer.stage("one pass: predict, then learn");
         for coded in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
             pass.learn()?;
         }
         Ok(pass)
+    }
+
+    pub(super) fn from_parts(
+        preprocessor: Preprocessor,
+        learner: StreamingRidge,
+        records: u64,
+        head: (u64, String),
+        recent: Recent,
+    ) -> Self {
+        Self {
+            codes: TargetCodes::of(&preprocessor),
+            preprocessor,
+            learner,
+            records,
+            head,
+            recent,
+            binding: None,
+            block: RecordBlock::default(),
+            batch: Batch::default(),
+            coded: Mat::new(),
+            outputs: Vec::new(),
+        }
     }
 
     /// Reads a block and learns it. Returns the number of records read; 0 when there are no more.
@@ -130,7 +157,12 @@ impl StreamPass {
     }
 
     /// Learns what waits, and makes the model.
-    pub fn finish(mut self) -> Result<TrainedModel> {
+    pub fn finish(self) -> Result<TrainedModel> {
+        Ok(self.finish_with_score()?.0)
+    }
+
+    /// [`finish`](Self::finish), and the errors of all predictions made before their rows were learnt.
+    pub fn finish_with_score(mut self) -> Result<(TrainedModel, RunningScore)> {
         let width = self.codes.outputs();
         self.outputs.clear();
         self.learner.flush(&mut self.outputs)?;
@@ -166,7 +198,8 @@ impl StreamPass {
             estimated_rmse: fit.choice.scores.iter().map(|score| score.sqrt()).collect(),
             seed: options.seed,
         };
-        TrainedModel::new(self.preprocessor, regression, calibration, summary)
+        let model = TrainedModel::new(self.preprocessor, regression, calibration, summary)?;
+        Ok((model, self.learner.score().clone()))
     }
 
     /// Whether targets are classes.

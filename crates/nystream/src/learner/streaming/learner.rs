@@ -96,7 +96,7 @@ impl StreamingRidge {
     }
 
     /// Number of features, once there are rows.
-    pub(super) fn width(&self) -> Option<usize> {
+    pub fn width(&self) -> Option<usize> {
         if self.pending.len() > 0 {
             return Some(self.pending.rows.cols());
         }
@@ -203,6 +203,11 @@ impl StreamingRidge {
             Phase::Head { bank, .. } => bank.as_ref().map(Bank::leader),
             Phase::Stream { bank } => Some(bank.leader()),
         }
+    }
+
+    /// Numbers predicted of a row.
+    pub fn outputs(&self) -> usize {
+        self.outputs
     }
 
     /// What was asked for.

@@ -1,7 +1,7 @@
 //! Streaming kernel ridge regression: one pass, a hard budget, an answer at any time.
 //!
 //! Second-order: the exact ridge solution on the features of at most `budget` atoms, updated with every row. Each row is
-//! predicted from the rows before it (the innovations of [`RecursiveRidge`]), then learnt.
+//! predicted from the rows before it (the innovations of [`RecursiveRidge`](crate::solver::RecursiveRidge)), then learnt.
 //!
 //! 1. **Head.** The first rows (five times the budget) are kept. Whenever their number has doubled, bandwidth, atoms and
 //!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted

@@ -68,6 +68,27 @@ impl StreamingOptions {
         options
     }
 
+    /// Checks that other options are the same, and says which are not.
+    pub fn require_same(&self, other: &Self) -> Result<()> {
+        let fields = [
+            ("kernel", self.kernel.name().to_owned(), other.kernel.name().to_owned()),
+            (
+                "kernel",
+                format!("{:?}", self.kernel.with_bandwidth(1.0)),
+                format!("{:?}", other.kernel.with_bandwidth(1.0)),
+            ),
+            ("bandwidth", format!("{:?}", self.bandwidth), format!("{:?}", other.bandwidth)),
+            ("ridge", format!("{:?}", self.ridge), format!("{:?}", other.ridge)),
+            ("budget", self.budget.to_string(), other.budget.to_string()),
+            ("half-life", format!("{:?}", self.half_life), format!("{:?}", other.half_life)),
+            ("seed", self.seed.to_string(), other.seed.to_string()),
+        ];
+        match fields.into_iter().find(|(_, mine, theirs)| mine != theirs) {
+            Some((field, expected, found)) => Err(Error::Incompatible { field: field.to_owned(), found, expected }),
+            None => Ok(()),
+        }
+    }
+
     /// Rows kept at the start.
     pub fn head_rows(&self) -> usize {
         self.budget.saturating_mul(HEAD).max(SHORTEST_HEAD)

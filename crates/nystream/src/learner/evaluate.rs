@@ -1,0 +1,113 @@
+//! Test-then-train: every row is predicted before it is learnt, and the errors are counted.
+
+use std::time::{Duration, Instant};
+
+use faer::Mat;
+
+use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
+use crate::error::Result;
+use crate::fit::{FirstPass, TargetCodes};
+use crate::random::Generator;
+use crate::rows::{RowBlock, Rows};
+
+/// Points of an error curve.
+const POINTS: usize = 200;
+
+/// What came of one run over the rows.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The learner at the end.
+    pub learner: StreamingRidge,
+    /// Rows so far, and the error up to there and over the last rows: mistakes if targets are classes, else squared errors.
+    pub curve: Vec<(u64, f64, f64)>,
+    /// Time that learning took.
+    pub time: Duration,
+}
+
+/// Rows in memory with their codes, in any order wanted.
+#[derive(Debug)]
+pub struct Shuffled {
+    rows: RowBlock,
+    codes: Vec<f64>,
+    outputs: usize,
+    classes: bool,
+    /// Places of the rows in the order of the source.
+    order: Vec<usize>,
+}
+
+impl Shuffled {
+    /// Takes the rows of a first pass that sampled all of them.
+    pub fn new(first: FirstPass) -> Self {
+        let codes = TargetCodes::of(&first.preprocessor);
+        let mut coded = Mat::new();
+        codes.encode(&first.sample.targets, &mut coded);
+        let outputs = codes.outputs();
+        let mut order: Vec<usize> = (0..first.sample.len()).collect();
+        order.sort_by_key(|&i| first.sample_rows[i]);
+        let codes = (0..coded.nrows() * outputs).map(|i| coded[(i / outputs, i % outputs)]).collect();
+        let classes = !first.preprocessor.labels().is_empty();
+        Self { rows: first.sample.rows, codes, outputs, classes, order }
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Whether targets are classes.
+    pub fn classes(&self) -> bool {
+        self.classes
+    }
+
+    /// Runs a learner over the rows: shuffled by a seed, or in the order of the source.
+    pub fn evaluate(&self, options: StreamingOptions, shuffle: Option<u64>) -> Result<Evaluation> {
+        let mut order = self.order.clone();
+        if let Some(seed) = shuffle {
+            Generator::new(seed).shuffle(&mut order);
+        }
+        let rows = RowBlock::gather(self.rows.rows(), &order);
+        let width = self.outputs;
+        let codes: Vec<f64> = order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect();
+        evaluate_rows(options, rows.rows(), &codes, width, self.classes)
+    }
+}
+
+/// Runs a learner over rows with their codes (row-major).
+pub fn evaluate_rows(
+    options: StreamingOptions,
+    rows: Rows,
+    codes: &[f64],
+    outputs: usize,
+    classes: bool,
+) -> Result<Evaluation> {
+    let mut learner = StreamingRidge::new(options, outputs)?;
+    let mut curve: Vec<(u64, f64, f64)> = Vec::new();
+    let mut unused = Vec::new();
+    let step = rows.len().div_ceil(POINTS).max(1);
+    let started = Instant::now();
+    for start in (0..rows.len()).step_by(step) {
+        let end = (start + step).min(rows.len());
+        learner.learn(rows.slice(start, end), &codes[start * outputs..end * outputs], None, &mut unused)?;
+        if end == rows.len() {
+            learner.flush(&mut unused)?;
+        }
+        unused.clear();
+        if learner.score().rows() > curve.last().map_or(0, |(rows, ..)| *rows) {
+            curve.push(point(learner.score(), classes));
+        }
+    }
+    Ok(Evaluation { learner, curve, time: started.elapsed() })
+}
+
+fn point(score: &RunningScore, classes: bool) -> (u64, f64, f64) {
+    if classes {
+        (score.rows(), score.mistake_rate(), score.recent_mistake_rate())
+    } else {
+        (score.rows(), score.mse(), score.recent_mse())
+    }
+}
