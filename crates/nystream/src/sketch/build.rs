@@ -401,7 +401,10 @@ mod tests {
             );
             let wide = DictionaryOptions { leverage_ridge: Some(200.0), ..DictionaryOptions::new(40) };
             let (small, _) = build(method, &kernel, block.rows(), &wide).unwrap();
-            assert!(small.len() < dictionary.len() && small.leverage_ridge() >= 200.0, "{method}: {}", small.len());
+            assert!(small.leverage_ridge() >= 200.0, "{method}");
+            // INK's probabilities are shares of the effective dimension: they do not ask for fewer atoms.
+            let fewer = method != DictionaryMethod::Squeak || small.len() < dictionary.len() / 2;
+            assert!(fewer, "{method}: {}", small.len());
             let other = DictionaryOptions { seed: 1, ..DictionaryOptions::new(40) };
             assert_ne!(dictionary, build(method, &kernel, block.rows(), &other).unwrap().0, "{method}");
         }
