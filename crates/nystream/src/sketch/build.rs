@@ -395,13 +395,19 @@ mod tests {
         for method in DictionaryMethod::ALL.into_iter().filter(DictionaryMethod::is_sequential) {
             let (dictionary, info) = build(method, &kernel, block.rows(), &DictionaryOptions::new(40)).unwrap();
             assert!((20..=40).contains(&dictionary.len()), "{method}: {} atoms", dictionary.len());
-            assert!(
-                dictionary.leverage_ridge() > starting_leverage_ridge(400.0, 40) && info.captured > 0.3,
-                "{method}"
-            );
+            let ridge = dictionary.leverage_ridge();
+            assert!(ridge > starting_leverage_ridge(400.0, 40), "{method}: {ridge:e}");
+            // As plain Nyström: γ itself, where it came out large, is no part of how well the atoms stand for the rows.
+            let ones = vec![1.0; dictionary.len()];
+            let plain = Dictionary::new(dictionary.atoms().clone(), ones, dictionary.indices().to_vec(), 0.0).unwrap();
+            let captured = plain.captured(&kernel, block.rows()).unwrap();
+            assert!(captured > 0.6, "{method}: {captured}, {} at {ridge:e}", info.captured);
             let wide = DictionaryOptions { leverage_ridge: Some(200.0), ..DictionaryOptions::new(40) };
             let (small, _) = build(method, &kernel, block.rows(), &wide).unwrap();
-            assert!(small.len() < dictionary.len() && small.leverage_ridge() >= 200.0, "{method}: {}", small.len());
+            assert!(small.leverage_ridge() >= 200.0, "{method}");
+            // INK's probabilities are shares of the effective dimension: they do not ask for fewer atoms.
+            let fewer = method != DictionaryMethod::Squeak || small.len() < dictionary.len() / 2;
+            assert!(fewer, "{method}: {}", small.len());
             let other = DictionaryOptions { seed: 1, ..DictionaryOptions::new(40) };
             assert_ne!(dictionary, build(method, &kernel, block.rows(), &other).unwrap().0, "{method}");
         }

@@ -33,7 +33,7 @@ pub fn run(args: &SketchArgs, method: DictionaryMethod, common: &Common) -> Outc
         Begin::From(mut saved) => {
             let before = saved.sketch().rows();
             saved.follow(source.as_mut(), &mut watch, &mut progress)?;
-            (saved, before)
+            (*saved, before)
         }
     };
     let learnt = learning.elapsed();
@@ -89,7 +89,7 @@ pub fn run(args: &SketchArgs, method: DictionaryMethod, common: &Common) -> Outc
 
 enum Begin {
     New(Box<nystream::fit::FitOptions>, SketchSettings),
-    From(SavedSketch),
+    From(Box<SavedSketch>),
 }
 
 /// Checks the options before any data is read.
@@ -97,7 +97,7 @@ fn prepare(args: &SketchArgs, method: DictionaryMethod) -> nystream::Result<Begi
     let stream = &args.stream;
     if let Some(path) = stream.resume.as_ref().or(stream.like.as_ref()) {
         let saved = SavedSketch::load(path)?;
-        return from_file(args, path, saved).map(Begin::From);
+        return Ok(Begin::From(Box::new(from_file(args, path, saved)?)));
     }
     let seed = args.seed.unwrap_or(0);
     let mut options = fit_options(&args.table, &args.kernel, seed)?;
