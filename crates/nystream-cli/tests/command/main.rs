@@ -12,5 +12,6 @@ mod output;
 mod reproduce;
 mod round_trips;
 mod sketches;
+mod streams;
 mod support;
 mod unusual_data;
