@@ -55,7 +55,7 @@ pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Fi
         "SQUEAK (q̄ = 5, blocks of 256) on {} rows{fewer} of `synth:waves`, d = 3, Gaussian kernel, σ = 0.5, γ = {}; \
          partitions are equal ranges of the stream, learnt side by side on {} threads and merged two by two. Judged on {PROBE} \
          rows that none has seen: the share of kernel energy left over, and ‖K − K̃‖₂, K̃ with the dictionary's own weights \
-         and γ. Means over {seeds} seed{}.",
+         and γ. Means (± standard deviations) over {seeds} seed{}.",
         count(rows as u64),
         significant(gamma, 3),
         rayon::current_num_threads(),
@@ -133,6 +133,17 @@ fn average(runs: &[Run], of: impl Fn(&Run) -> f64) -> f64 {
     mean(runs.iter().map(of))
 }
 
+/// Mean and standard deviation over the seeds; the latter only where there are several.
+fn spread(runs: &[Run], of: impl Fn(&Run) -> f64) -> String {
+    let centre = average(runs, &of);
+    if runs.len() < 2 {
+        return significant(centre, 4);
+    }
+    let squares: f64 = runs.iter().map(|run| (of(run) - centre).powi(2)).sum();
+    let deviation = (squares / (runs.len() - 1) as f64).sqrt();
+    format!("{} ± {}", significant(centre, 4), significant(deviation, 2))
+}
+
 fn table(lines: &[(usize, Vec<Run>)]) -> Table {
     let right = |name| (name, Align::Right);
     let mut table = Table::new(&[
@@ -149,8 +160,8 @@ fn table(lines: &[(usize, Vec<Run>)]) -> Table {
             parts.to_string(),
             format!("{:.1}", average(runs, |run| run.atoms)),
             significant(average(runs, |run| run.leverage_ridge), 4),
-            significant(average(runs, |run| run.residual), 4),
-            significant(average(runs, |run| run.spectral), 4),
+            spread(runs, |run| run.residual),
+            spread(runs, |run| run.spectral),
             format!("{:.2} s", average(runs, |run| run.seconds)),
             format!("{:.2} s", average(runs, |run| run.merge_seconds)),
         ]);

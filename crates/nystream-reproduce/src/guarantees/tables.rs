@@ -304,15 +304,11 @@ fn summary_table(comparisons: &[Comparison], level: f64) -> Table {
     table
 }
 
-/// What the experiments beside the schedules say.
+/// What the experiments beside the schedules are.
 const WHY: &str = "\
-Why sizes differ, by experiment. (1) The floor: leaving it out makes the per-point dictionary smaller by itself, because under \
-it the last rows of the stream cannot have fallen far yet. (2) Probabilities only fall, to the least of all scores so far; \
-estimates are noisy at small q̄, and the least of many is lower than the least of few. So the fewer scorings, the more atoms: \
-the table below has the atoms against the length of a block, and lazy, which scores least often, has the most. The effect fades \
-as q̄ grows. (3) Merging scores at (1+ε)γ, because the errors of two dictionaries add up, so that atoms fall further: merging \
-a per-point dictionary with its last row alone (\"merged, last row\") shrinks it about as much as merging halves. A smaller \
-dictionary has a larger error; where q̄ is large enough for Eq. 11 to hold at all, it holds for every schedule.";
+Three experiments look for what makes sizes differ: per point without the floor; merging a per-point dictionary of all rows \
+but the last with one of that row alone (\"merged, last row\"), which scores every atom once at (1+ε)γ, as every merge does, and \
+does nothing else; and blocks of several lengths, whose atoms are scored the less often the longer the block (mean atoms):";
 
 /// Atoms against the rows of a block.
 fn length_table(results: &[Results]) -> Table {
