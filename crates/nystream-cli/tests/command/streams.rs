@@ -38,7 +38,7 @@ fn a_resumed_stream_gives_the_same_file() {
     folder.refuses(&format!("fit b.csv {resume} --budget 30 --seed 3"), &["b.csv", "other data"]);
     folder.put("short.csv", csv(30_000, 1).lines().take(9000).map(|l| format!("{l}\n")).collect::<String>());
     folder.refuses(&format!("fit short.csv {resume} --budget 30 --seed 3"), &["short.csv", "rows"]);
-    folder.refuses(&format!("fit a.csv --method stream --model x.nys --resume whole.nys"), &["whole.nys"]);
+    folder.refuses("fit a.csv --method stream --model x.nys --resume whole.nys", &["whole.nys"]);
 }
 
 /// Kills the process at random moments, at least 50 times, and resumes from whatever checkpoint is there.
