@@ -23,6 +23,7 @@ mod guarantees;
 mod merge_tree;
 pub mod plot;
 mod statistics;
+mod streaming;
 mod study;
 pub mod table;
 mod when_it_pays;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use nystream::{Error, Result};
 
 use crate::findings::Findings;
-use crate::{guarantees, merge_tree, when_it_pays};
+use crate::{guarantees, merge_tree, streaming, when_it_pays};
 
 /// What a person may set of every study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub struct Study {
 }
 
 /// Every study, in the order in which they run when none is named.
-pub const STUDIES: [Study; 3] = [
+pub const STUDIES: [Study; 4] = [
     Study {
         name: "guarantees",
         description: "SQUEAK and INK against the exact kernel matrix: how often Eq. 11 holds, the error, the size",
@@ -86,6 +86,13 @@ pub const STUDIES: [Study; 3] = [
         needs: Needs::Nothing,
         minutes: merge_tree::MINUTES,
         run: merge_tree::run,
+    },
+    Study {
+        name: "streaming",
+        description: "the streaming learner on the real sets of the literature, defaults only, test-then-train",
+        needs: Needs::RealData,
+        minutes: streaming::MINUTES,
+        run: streaming::run,
     },
 ];
 

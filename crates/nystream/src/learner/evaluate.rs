@@ -64,12 +64,25 @@ impl Shuffled {
         self.classes
     }
 
+    /// Largest minus smallest code.
+    pub fn range(&self) -> f64 {
+        let ends =
+            self.codes.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(*c), high.max(*c)));
+        ends.1 - ends.0
+    }
+
     /// Runs a learner over the rows: shuffled by a seed, or in the order of the source.
     pub fn evaluate(&self, options: StreamingOptions, shuffle: Option<u64>) -> Result<Evaluation> {
+        self.evaluate_first(options, shuffle, usize::MAX)
+    }
+
+    /// [`evaluate`](Self::evaluate) over the first rows of that order only.
+    pub fn evaluate_first(&self, options: StreamingOptions, shuffle: Option<u64>, most: usize) -> Result<Evaluation> {
         let mut order = self.order.clone();
         if let Some(seed) = shuffle {
             Generator::new(seed).shuffle(&mut order);
         }
+        order.truncate(most);
         let rows = RowBlock::gather(self.rows.rows(), &order);
         let width = self.outputs;
         let codes: Vec<f64> = order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect();
