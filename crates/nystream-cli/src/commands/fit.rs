@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
-use nystream::learner::streaming::{RunningScore, StreamingOptions};
+use nystream::learner::streaming::StreamingOptions;
 use nystream::model::TrainedModel;
 use nystream::preprocess::Task;
 use nystream::sketch::DictionaryMethod;
@@ -189,8 +189,7 @@ fn stream(
             break;
         }
         progress.rows(records, source.progress());
-        let score = pass.learner().score();
-        progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, running(&pass, score));
+        progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, pass.error());
         if let (Some(path), Some(every)) = (&args.checkpoint, args.every)
             && pass.records() / every > saved / every
         {
@@ -202,10 +201,6 @@ fn stream(
     let (model, score) = pass.finish_with_score()?;
     let error = if name == "mistake_rate" { score.mistake_rate() } else { score.mse() };
     Ok((model, (name, error)))
-}
-
-fn running(pass: &StreamPass, score: &RunningScore) -> f64 {
-    if pass.is_classification() { score.mistake_rate() } else { score.mse() }
 }
 
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {

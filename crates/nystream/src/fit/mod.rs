@@ -24,4 +24,5 @@ pub use options::{Bandwidth, FitOptions, KernelFamily};
 pub use reservoir::Reservoir;
 pub use sketching::{Copies, SavedSketch, SketchSettings, Trace, TracePoint, Watch, sketch};
 pub use summing::Summing;
+pub(crate) use two_pass::scores_to_calibration;
 pub use two_pass::{FirstPass, SecondPass, first_pass, two_pass};

@@ -284,7 +284,7 @@ fn calibrate(model: &KernelModel, sample: &Batch, codes: &TargetCodes, classes: 
 }
 
 /// Calibrates on left-out outputs (rows × width) of rows with these class indices.
-pub(super) fn scores_to_calibration(
+pub(crate) fn scores_to_calibration(
     outputs: &[f64],
     targets: &[f64],
     width: usize,

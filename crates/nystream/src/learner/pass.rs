@@ -11,11 +11,11 @@ use faer::Mat;
 use super::fingerprint::Fingerprint;
 use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
-use crate::fit::{Observer, TargetCodes};
-use crate::model::{Calibration, Summary, TrainedModel, class_scores};
+use crate::fit::{Observer, TargetCodes, scores_to_calibration};
+use crate::model::{Summary, TrainedModel};
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan, TableOptions, Task};
 use crate::rows::Rows;
-use crate::solver::{Ridge, fit_calibration};
+use crate::solver::Ridge;
 use crate::source::{RecordBlock, RecordSource};
 
 /// Records read at a time.
@@ -179,7 +179,10 @@ impl StreamPass {
                 regression.shift_outputs(shift);
                 None
             }
-            TargetCodes::Classes { count } => Some(self.recent.calibrate(width, *count)?),
+            // Outputs made before their rows were learnt are honest scores.
+            TargetCodes::Classes { count } => {
+                Some(scores_to_calibration(&self.recent.outputs, &self.recent.classes, width, *count)?)
+            }
         };
         let options = self.learner.options();
         let summary = Summary {
@@ -202,6 +205,12 @@ impl StreamPass {
         Ok((model, self.learner.score().clone()))
     }
 
+    /// The error of the predictions made so far: the share of mistakes if targets are classes, else the mean square.
+    pub fn error(&self) -> f64 {
+        let score = self.learner.score();
+        if self.is_classification() { score.mistake_rate() } else { score.mse() }
+    }
+
     /// Whether targets are classes.
     pub fn is_classification(&self) -> bool {
         matches!(self.preprocessor.task(), Task::Classification { .. })
@@ -219,16 +228,6 @@ impl Recent {
         let surplus = self.classes.len().saturating_sub(CALIBRATE);
         self.classes.drain(..surplus);
         self.outputs.drain(..surplus * width);
-    }
-
-    /// Outputs made before their rows were learnt are honest scores.
-    fn calibrate(&self, width: usize, classes: usize) -> Result<Calibration> {
-        let mut scores = vec![0.0; self.classes.len() * classes];
-        for (row, scores) in self.outputs.chunks_exact(width).zip(scores.chunks_exact_mut(classes)) {
-            class_scores(row, classes, scores);
-        }
-        let labels: Vec<usize> = self.classes.iter().map(|&class| class as usize).collect();
-        fit_calibration(&scores, &labels, classes)
     }
 }
 

@@ -50,7 +50,8 @@ pub fn press_ridge(
     if largest <= 0.0 {
         return Ok(floor.max(1.0));
     }
-    let (high, low) = (100.0 * largest, (1e-13 * largest).max(floor).min(100.0 * largest));
+    let high = (100.0 * largest).max(floor);
+    let low = (1e-13 * largest).max(floor);
     let mut best = (f64::INFINITY, high);
     for step in 0..=STEPS {
         let ridge = high * (low / high).powf(step as f64 / STEPS as f64);
@@ -73,4 +74,42 @@ pub fn press_ridge(
         }
     }
     Ok(best.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+    use crate::rows::RowBlock;
+    use crate::solver::{Ridge, SolverOptions, left_out_outputs};
+
+    /// The oracle fits at each ridge and leaves rows out by the model's own leverages.
+    #[test]
+    fn no_ridge_near_it_or_far_has_less_left_out_error() {
+        let mut rng = Generator::new(6);
+        let data: Vec<f64> = (0..240).map(|_| rng.normal()).collect();
+        let rows = Rows::dense(&data, 120, 2).unwrap();
+        let codes: Vec<f64> = (0..120).map(|i| (2.0 * data[2 * i]).sin() + 0.5 * rng.normal()).collect();
+        let chosen: Vec<usize> = (0..40).map(|i| 3 * i).collect();
+        let indices = chosen.iter().map(|&i| i as u64).collect();
+        let dictionary = Dictionary::new(RowBlock::gather(rows, &chosen), vec![1.0; 40], indices, 1e-6).unwrap();
+        let kernel = Kernel::gaussian(1.0).unwrap();
+        let mut sums = NystromSums::whitened(super::super::Whitening::new(&kernel, &dictionary, None).unwrap(), 1);
+        let mut block = Mat::zeros(120, 40);
+        let centres = Centres::new(dictionary.atoms().rows());
+        kernel.block(rows, &centres, &mut KernelWorkspace::default(), block.as_mut());
+        let targets = Mat::from_fn(120, 1, |i, _| codes[i]);
+        sums.add(block.as_mut(), targets.as_ref(), 120.0);
+        let error = |ridge: f64| {
+            let options = SolverOptions { ridge: Ridge::Fixed(ridge), intercept: true };
+            let model = sums.solve(&kernel, &dictionary, &options).unwrap().model;
+            let values = left_out_outputs(&model, rows, targets.as_ref()).unwrap();
+            values.iter().zip(&codes).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+        };
+        let found = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
+        for factor in [1e-4, 1e-2, 0.1, 10.0, 100.0, 1e4] {
+            assert!(error(found) < error(factor * found), "{found} {factor}");
+        }
+        assert!(press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e9).unwrap() >= 1e9);
+    }
 }

@@ -8,6 +8,7 @@
 use faer::{Mat, MatRef};
 
 use crate::kernel::{Centres, Kernel};
+use crate::linalg::dot;
 use crate::rows::Row;
 
 /// P and the coefficients, with memory for one row.
@@ -69,14 +70,4 @@ impl RowwiseRidge {
     pub fn size_bytes(&self) -> usize {
         8 * (self.inverse.len() + self.features.len() * (2 + self.coefficients.len())) + self.centres.size_bytes()
     }
-}
-
-/// Sixteen sums side by side, so that additions need not wait for each other.
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let ((left, left_rest), (right, right_rest)) = (a.as_chunks::<16>(), b.as_chunks::<16>());
-    let mut sums = [0.0; 16];
-    for (x, y) in left.iter().zip(right) {
-        (0..16).for_each(|i| sums[i] += x[i] * y[i]);
-    }
-    sums.iter().sum::<f64>() + left_rest.iter().zip(right_rest).map(|(x, y)| x * y).sum::<f64>()
 }

@@ -71,7 +71,6 @@ impl StreamingOptions {
     /// Checks that other options are the same, and says which are not.
     pub fn require_same(&self, other: &Self) -> Result<()> {
         let fields = [
-            ("kernel", self.kernel.name().to_owned(), other.kernel.name().to_owned()),
             (
                 "kernel",
                 format!("{:?}", self.kernel.with_bandwidth(1.0)),
