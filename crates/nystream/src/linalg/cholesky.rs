@@ -50,7 +50,12 @@ impl Cholesky {
         let params = Spec::default();
         let mut memory = MemBuffer::new(factor::cholesky_in_place_scratch::<f64>(n, par, params));
         let stack = MemStack::new(&mut memory);
-        match factor::cholesky_in_place(factor.as_mut(), LltRegularization::default(), par, stack, params) {
+        let found = factor::cholesky_in_place(factor.as_mut(), LltRegularization::default(), par, stack, params);
+        // The factorisation leaves its own numbers above the diagonal.
+        for (j, column) in factor.as_mut().col_iter_mut().enumerate() {
+            column.iter_mut().take(j).for_each(|v| *v = 0.0);
+        }
+        match found {
             Ok(_) if factor.col_iter().all(|c| c.iter().all(|v| v.is_finite())) => Ok(factor),
             Ok(_) => Err(0),
             Err(LltError::NonPositivePivot { index }) => Err(index),
@@ -130,6 +135,7 @@ mod tests {
         let a = spd(40);
         let chol = Cholesky::new(a.as_ref(), "test").unwrap();
         assert_eq!(chol.jitter(), 0.0);
+        assert!((chol.factor() * chol.factor().transpose() - &a).norm_max() < 1e-12);
         let mut inverse = Mat::<f64>::identity(40, 40);
         chol.solve_in_place(inverse.as_mut());
         let residual = &a * &inverse - Mat::<f64>::identity(40, 40);

@@ -106,16 +106,28 @@ impl GramSum {
         sum
     }
 
+    /// Writes the entries (j, j), (j + 1, j), … of column j.
+    pub fn write_column(&self, j: usize, out: &mut [f64]) {
+        let (side, place) = (j / TILE, j % TILE);
+        let sides = self.dim.div_ceil(TILE);
+        // Columns of tiles before this one have one tile less each.
+        let first = side * sides - side * side.saturating_sub(1) / 2;
+        let mut done = 0;
+        for tile in &self.tiles[first..first + sides - side] {
+            let column = &tile.data[place * tile.height..(place + 1) * tile.height];
+            // In the tile on the diagonal only the rows from the diagonal on.
+            let column = if tile.row == tile.col { &column[place..] } else { column };
+            out[done..done + column.len()].copy_from_slice(column);
+            done += column.len();
+        }
+    }
+
     /// Writes the lower triangle.
     pub fn write_lower(&self, mut out: MatMut<'_, f64>) {
-        for tile in &self.tiles {
-            for j in 0..tile.width {
-                // In tiles on the diagonal only the rows from the diagonal on.
-                let first = (tile.col + j).saturating_sub(tile.row).min(tile.height);
-                for i in first..tile.height {
-                    out[(tile.row + i, tile.col + j)] = tile.data[j * tile.height + i];
-                }
-            }
+        let mut column = vec![0.0; self.dim];
+        for j in 0..self.dim {
+            self.write_column(j, &mut column[j..]);
+            (j..self.dim).for_each(|i| out[(i, j)] = column[i]);
         }
     }
 
@@ -166,5 +178,18 @@ mod tests {
             naive += block.transpose() * block;
         }
         assert!((&sum - &naive).norm_max() < 1e-11);
+    }
+
+    #[test]
+    fn columns_and_the_lower_triangle_are_those_of_the_matrix() {
+        for dim in [1, 167, 168, 169, 505] {
+            let matrix = Mat::from_fn(dim, dim, |i, j| (1000 * i.max(j) + i.min(j)) as f64);
+            let sum = GramSum::from_matrix(matrix.as_ref());
+            let mut lower = Mat::zeros(dim, dim);
+            sum.write_lower(lower.as_mut());
+            for j in 0..dim {
+                assert!((0..dim).all(|i| lower[(i, j)] == if i >= j { matrix[(i, j)] } else { 0.0 }));
+            }
+        }
     }
 }

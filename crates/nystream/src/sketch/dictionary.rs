@@ -50,6 +50,10 @@ impl Dictionary {
     pub fn leverage_ridge(&self) -> f64 {
         self.leverage_ridge
     }
+    /// The same atoms with another γ.
+    pub fn with_leverage_ridge(&self, leverage_ridge: f64) -> Result<Self> {
+        Self::new(self.atoms.clone(), self.weights.clone(), self.indices.clone(), leverage_ridge)
+    }
     /// Number of different atoms.
     pub fn len(&self) -> usize {
         self.atoms.len()

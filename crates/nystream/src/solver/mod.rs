@@ -7,6 +7,7 @@ mod bandwidth;
 mod calibrate;
 mod exact;
 mod gcv;
+mod keeping;
 mod left_out;
 mod moving;
 mod nystrom;

@@ -19,6 +19,7 @@
 use faer::{Mat, MatMut, MatRef};
 
 use super::gcv::{GcvChoice, RidgePath};
+use super::keeping::Rounding;
 use super::settings::{Ridge, SolverOptions};
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
@@ -236,8 +237,9 @@ impl NystromSums {
             }
             None => {
                 scale_both_sides(&mut gram, weights);
-                let noise = 2.0 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
-                let whitening = Whitening::new(kernel, dictionary, Some((noise * atoms as f64 / n).sqrt()))?;
+                let own = Some(dictionary.leverage_ridge()).filter(|&own| own > 0.0);
+                let rounding = Rounding::new(gram.norm_l2(), atoms, n, 1.0, own);
+                let whitening = Whitening::new(kernel, dictionary, Some(rounding.nugget))?;
                 let factor = &whitening.factor;
                 factor.forward_in_place(gram.as_mut());
                 gram = gram.transpose().to_owned();
@@ -248,8 +250,7 @@ impl NystromSums {
                 }
                 (0..atoms).for_each(|i| mean[(i, 0)] *= weights[i]);
                 factor.forward_in_place(mean.as_mut());
-                let floor = 10.0 * noise / whitening.leverage_ridge.max(f64::MIN_POSITIVE);
-                (whitening, floor)
+                (whitening, rounding.ridge_floor)
             }
         };
         let leverage_ridge = whitening.leverage_ridge;

@@ -8,7 +8,8 @@
 //! innovations of a Kalman filter; T. Kailath, "An innovations approach to least-squares estimation", IEEE TAC 13, 1968.)
 //!
 //! A row of weight w counts as √w φ and √w y, and its error comes out times √w. A block of b rows costs b m² + b² m/2 +
-//! m³/6 multiply-adds beside its kernels: least a row at b = m/√3.
+//! m³/6 multiply-adds beside its kernels: least a row at b = m/√3. Half of it, the predictions, needs nothing of the
+//! other half, the sums and the next factor, so that two threads share a block without waiting for each other.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
@@ -19,7 +20,7 @@ use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Cholesky, parallelism};
+use crate::linalg::{Factoring, parallelism};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
@@ -33,11 +34,13 @@ pub struct RecursiveRidge {
     kernel: Kernel,
     dictionary: Dictionary,
     centres: Centres,
-    /// R where kernels are summed, K_ZZ + γS⁻²; none where features are, whose R is the identity.
-    regulariser: Option<Mat<f64>>,
+    /// K_ZZ where kernels are summed; none where features are.
+    overlap: Option<Mat<f64>>,
     sums: NystromSums,
     ridge: f64,
     start: Start,
+    /// Where the next block's start is made while this block is predicted.
+    next: Start,
     workspace: KernelWorkspace,
     scratch: Scratch,
 }
@@ -45,7 +48,7 @@ pub struct RecursiveRidge {
 /// L and θ at the start of a block.
 #[derive(Debug)]
 struct Start {
-    factor: Cholesky,
+    factor: Factoring,
     theta: Mat<f64>,
 }
 
@@ -57,6 +60,7 @@ struct Scratch {
     targets: Vec<f64>,
     residuals: Vec<f64>,
     diagonals: Vec<f64>,
+    innovations: Factoring,
 }
 
 /// What was predicted of a block before it was learnt.
@@ -83,19 +87,12 @@ impl RecursiveRidge {
     /// Goes on from sums over the same atoms.
     pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
         let centres = Centres::new(dictionary.atoms().rows());
-        let mut workspace = KernelWorkspace::default();
-        let regulariser = (!sums.is_whitened()).then(|| {
-            let atoms = dictionary.atoms().rows();
-            let mut overlap = Mat::zeros(atoms.len(), atoms.len());
-            kernel.block(atoms, &centres, &mut workspace, overlap.as_mut());
-            for (i, weight) in dictionary.weights().iter().enumerate() {
-                overlap[(i, i)] += dictionary.leverage_ridge() / (weight * weight);
-            }
-            overlap
-        });
-        let start = Start::new(&sums, regulariser.as_ref(), ridge)?;
-        let scratch = Scratch::default();
-        Ok(Self { kernel, dictionary, centres, regulariser, sums, ridge, start, workspace, scratch })
+        let overlap = (!sums.is_whitened()).then(|| kernel.matrix(dictionary.atoms().rows()));
+        let (start, next) = (Start::empty(), Start::empty());
+        let (workspace, scratch) = (KernelWorkspace::default(), Scratch::default());
+        let mut learner = Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, workspace, scratch };
+        learner.restart()?;
+        Ok(learner)
     }
 
     /// The kernel.
@@ -124,6 +121,18 @@ impl RecursiveRidge {
         self.restart()
     }
 
+    /// Changes how the sums are kept: the same rows and atoms, in kernels or in features.
+    pub(super) fn replace_sums(&mut self, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<()> {
+        let kernels = !sums.is_whitened();
+        if kernels && self.overlap.is_none() {
+            self.overlap = Some(self.kernel.matrix(dictionary.atoms().rows()));
+        } else if !kernels {
+            self.overlap = None;
+        }
+        (self.dictionary, self.sums, self.ridge) = (dictionary, sums, ridge);
+        self.restart()
+    }
+
     /// Lets all rows so far count for less by a factor.
     pub fn fade(&mut self, factor: f64) -> Result<()> {
         self.sums.fade(factor);
@@ -131,8 +140,8 @@ impl RecursiveRidge {
     }
 
     fn restart(&mut self) -> Result<()> {
-        self.start = Start::new(&self.sums, self.regulariser.as_ref(), self.ridge)?;
-        Ok(())
+        let regulariser = Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        self.start.make(&self.sums, regulariser)
     }
 
     /// Predictions of rows from all rows so far, row-major.
@@ -155,56 +164,65 @@ impl RecursiveRidge {
     ) -> Result<()> {
         self.load(rows, weights);
         let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
-        let scratch = &mut self.scratch;
-        let features = MatRef::from_column_major_slice(&scratch.features[..height * width], height, width);
+        let Scratch { features, solved, products, targets: scaled, residuals, diagonals, innovations } = &mut self.scratch;
+        let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
         let roots = features.col(width - 1);
-        // √w y and √w (y − Φθ).
-        resize(&mut scratch.targets, height * outputs);
-        let mut scaled = MatMut::from_column_major_slice_mut(&mut scratch.targets, height, outputs);
+        // √w y.
+        resize(scaled, height * outputs);
+        let mut scaled = MatMut::from_column_major_slice_mut(scaled, height, outputs);
         for t in 0..outputs {
             (0..height).for_each(|i| scaled[(i, t)] = roots[i] * targets[(i, t)]);
         }
         let scaled = scaled.as_ref();
-        resize(&mut scratch.residuals, height * outputs);
-        let mut residuals = MatMut::from_column_major_slice_mut(&mut scratch.residuals, height, outputs);
-        residuals.copy_from(scaled);
-        let par = parallelism(height * width * outputs);
-        matmul(residuals.as_mut(), Accum::Add, features, self.start.theta.as_ref(), -1.0, par);
-        // Vᵀ, then I + VᵀV = CCᵀ.
-        resize(&mut scratch.solved, height * width);
-        scratch.solved.copy_from_slice(&scratch.features[..height * width]);
-        let mut solved = MatMut::from_column_major_slice_mut(&mut scratch.solved, height, width);
-        self.start.factor.forward_in_place(solved.as_mut().transpose_mut());
-        resize(&mut scratch.products, height * height);
-        let mut products = MatMut::from_column_major_slice_mut(&mut scratch.products, height, height);
-        let (whole, lower) = (BlockStructure::Rectangular, BlockStructure::TriangularLower);
-        let solved = solved.as_ref();
-        let par = parallelism(height * height * width / 2);
-        triangular::matmul(
-            products.as_mut(),
-            lower,
-            Accum::Replace,
-            solved,
-            whole,
-            solved.transpose(),
-            whole,
-            1.0,
-            par,
-        );
-        (0..height).for_each(|i| products[(i, i)] += 1.0);
-        let factor = Cholesky::new(products.as_ref(), "innovations")?;
-        factor.forward_in_place(residuals.as_mut());
-        let pivots = factor.factor().diagonal().column_vector();
-        out.variance_factors.clear();
-        out.variance_factors.extend(pivots.iter().map(|pivot| pivot * pivot));
-        out.predictions.clear();
-        for i in 0..height {
-            out.predictions.extend((0..outputs).map(|t| targets[(i, t)] - pivots[i] * residuals[(i, t)] / roots[i]));
-        }
-        // Now learn it.
-        let energy = (0..height).map(|i| roots[i] * roots[i] * scratch.diagonals[i]).sum();
-        self.sums.add_weighted(features, scaled, energy);
-        self.restart()
+        let energy = (0..height).map(|i| roots[i] * roots[i] * diagonals[i]).sum();
+
+        // Neither needs what the other finds: the predictions of this block, and the start of the next.
+        let start = &self.start;
+        let predict = || -> Result<()> {
+            // √w (y − Φθ).
+            resize(residuals, height * outputs);
+            let mut residuals = MatMut::from_column_major_slice_mut(residuals, height, outputs);
+            residuals.copy_from(scaled);
+            let par = parallelism(height * width * outputs);
+            matmul(residuals.as_mut(), Accum::Add, features, start.theta.as_ref(), -1.0, par);
+            // Vᵀ, then I + VᵀV = CCᵀ.
+            resize(solved, height * width);
+            let mut solved = MatMut::from_column_major_slice_mut(solved, height, width);
+            solved.copy_from(features);
+            start.factor.forward_in_place(solved.as_mut().transpose_mut());
+            resize(products, height * height);
+            let mut products = MatMut::from_column_major_slice_mut(products, height, height);
+            let (whole, lower) = (BlockStructure::Rectangular, BlockStructure::TriangularLower);
+            let (solved, right) = (solved.as_ref(), solved.as_ref().transpose());
+            let par = parallelism(height * height * width / 2);
+            triangular::matmul(products.as_mut(), lower, Accum::Replace, solved, whole, right, whole, 1.0, par);
+            let products = products.as_ref();
+            let fill = |j: usize, out: &mut [f64]| {
+                out.iter_mut().zip(products.col(j).iter().skip(j)).for_each(|(out, value)| *out = *value);
+                out[0] += 1.0;
+            };
+            innovations.factor(height, fill, "innovations")?;
+            innovations.forward_in_place(residuals.as_mut());
+            out.variance_factors.clear();
+            out.predictions.clear();
+            for i in 0..height {
+                let pivot = innovations.lower()[(i, i)];
+                out.variance_factors.push(pivot * pivot);
+                out.predictions.extend((0..outputs).map(|t| targets[(i, t)] - pivot * residuals[(i, t)] / roots[i]));
+            }
+            Ok(())
+        };
+        let (sums, next) = (&mut self.sums, &mut self.next);
+        let regulariser = Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let learn = || {
+            sums.add_weighted(features, scaled, energy);
+            next.make(sums, regulariser)
+        };
+        let (predicted, learnt) = rayon::join(predict, learn);
+        predicted?;
+        learnt?;
+        std::mem::swap(&mut self.start, &mut self.next);
+        Ok(())
     }
 
     /// The same learner, a row at a time from here on.
@@ -258,34 +276,64 @@ fn resize(buffer: &mut Vec<f64>, len: usize) {
     buffer.resize(len, 0.0);
 }
 
-impl Start {
-    fn new(sums: &NystromSums, regulariser: Option<&Mat<f64>>, ridge: f64) -> Result<Self> {
-        let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
-        let mut normal = Mat::zeros(atoms + 1, atoms + 1);
-        sums.gram.write_lower(normal.as_mut().submatrix_mut(0, 0, atoms, atoms));
-        match regulariser {
-            Some(regulariser) => {
-                for j in 0..atoms {
-                    (j..atoms).for_each(|i| normal[(i, j)] += ridge * regulariser[(i, j)]);
-                }
+/// μR: R is the identity where features are summed, else K_ZZ + γS⁻².
+#[derive(Clone, Copy)]
+struct Regulariser<'a> {
+    ridge: f64,
+    dictionary: &'a Dictionary,
+    overlap: Option<&'a Mat<f64>>,
+}
+
+impl Regulariser<'_> {
+    /// Adds the entries (j, j), (j + 1, j), … of column j.
+    fn add(&self, j: usize, out: &mut [f64]) {
+        match self.overlap {
+            Some(overlap) => {
+                let column = overlap.col(j).iter().skip(j);
+                out.iter_mut().zip(column).for_each(|(out, value)| *out += self.ridge * value);
+                let weight = self.dictionary.weights()[j];
+                out[0] += self.ridge * self.dictionary.leverage_ridge() / (weight * weight);
             }
-            None => (0..atoms).for_each(|i| normal[(i, i)] += ridge),
+            None => out[0] += self.ridge,
         }
-        (0..atoms).for_each(|j| normal[(atoms, j)] = sums.feature_sum[j]);
-        normal[(atoms, atoms)] = sums.weight() + INTERCEPT_PRIOR;
-        let factor = Cholesky::new(normal.as_ref(), "regularised sums")?;
-        let right = |i: usize, t: usize| if i < atoms { sums.cross[i * outputs + t] } else { sums.target_sum[t] };
-        let mut theta = Mat::from_fn(atoms + 1, outputs, right);
+    }
+}
+
+impl Start {
+    fn empty() -> Self {
+        Self { factor: Factoring::default(), theta: Mat::new() }
+    }
+
+    /// Solves anew, in the same memory.
+    fn make(&mut self, sums: &NystromSums, regulariser: Regulariser) -> Result<()> {
+        let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
+        let fill = |j: usize, out: &mut [f64]| {
+            if j == atoms {
+                out[0] = sums.weight() + INTERCEPT_PRIOR;
+                return;
+            }
+            let (column, last) = out.split_at_mut(atoms - j);
+            sums.gram.write_column(j, column);
+            regulariser.add(j, column);
+            last[0] = sums.feature_sum[j];
+        };
+        self.factor.factor(atoms + 1, fill, "regularised sums")?;
+        if self.theta.nrows() != atoms + 1 || self.theta.ncols() != outputs {
+            self.theta = Mat::zeros(atoms + 1, outputs);
+        }
         for t in 0..outputs {
-            factor.solve_in_place(theta.as_mut().subcols_mut(t, 1));
+            (0..atoms).for_each(|i| self.theta[(i, t)] = sums.cross[i * outputs + t]);
+            self.theta[(atoms, t)] = sums.target_sum[t];
+            self.factor.solve_in_place(self.theta.as_mut().subcols_mut(t, 1));
         }
-        Ok(Self { factor, theta })
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::linalg::Cholesky;
     use crate::random::Generator;
     use crate::rows::RowBlock;
 

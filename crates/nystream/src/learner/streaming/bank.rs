@@ -2,13 +2,13 @@
 
 use faer::MatRef;
 
-use super::head::{Kept, choose_ridge, with_kernel};
+use super::head::{Kept, with_kernel};
 use super::options::StreamingOptions;
 use crate::error::Result;
 use crate::fit::Bandwidth;
 use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
-use crate::solver::{Innovations, RecursiveRidge};
+use crate::solver::{Innovations, RecursiveRidge, Ridge};
 
 /// Bandwidths of the bank, as factors of the one that the head chose. More of them are smaller: what is best shrinks as
 /// rows come in.
@@ -63,6 +63,11 @@ impl Bank {
                 }
             }
         }
+        // Ridges stay as the head chose them; how sums are kept may change.
+        for member in &mut members {
+            let ridge = member.learner.ridge();
+            member.learner.choose(Ridge::Fixed(ridge))?;
+        }
         Ok(Self { members, leader: 0, next_ridge })
     }
 
@@ -96,11 +101,13 @@ impl Bank {
         }
     }
 
-    /// Drops all but the leader.
-    pub fn close(&mut self) {
-        self.members.swap(0, self.leader);
-        self.members.truncate(1);
-        self.leader = 0;
+    /// Drops all but the best.
+    pub fn narrow(&mut self, candidates: usize) {
+        if self.members.len() > candidates {
+            self.members.sort_by(|a, b| a.squared.total_cmp(&b.squared));
+            self.members.truncate(candidates);
+            self.leader = 0;
+        }
     }
 
     /// Chooses ridges anew when the rows have doubled.
@@ -111,9 +118,7 @@ impl Bank {
         }
         self.next_ridge = 2.0 * weight;
         for member in &mut self.members {
-            let learner = &mut member.learner;
-            let ridge = choose_ridge(learner.sums(), learner.kernel(), learner.dictionary(), options.ridge)?;
-            learner.set_ridge(ridge)?;
+            member.learner.choose(options.ridge)?;
         }
         Ok(())
     }

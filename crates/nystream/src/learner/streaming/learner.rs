@@ -177,7 +177,7 @@ impl StreamingRidge {
                     kept.drop_front(half);
                 }
             }
-            Phase::Stream { bank } if self.learnt >= self.options.bank_rows() => bank.close(),
+            Phase::Stream { bank } => bank.narrow(self.options.candidates(self.learnt)),
             _ => {}
         }
         Ok(())

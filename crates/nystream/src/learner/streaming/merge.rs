@@ -10,7 +10,7 @@
 //! or start them with `like`.
 
 use super::bank::{Bank, Member};
-use super::head::{Kept, choose_ridge};
+use super::head::Kept;
 use super::learner::{Phase, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::rows::RowBlock;
@@ -58,10 +58,8 @@ impl StreamingRidge {
                     return Err(Error::Internal("a head merged with a stream"));
                 };
                 let budget = self.options.budget;
-                let joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
-                let ridge = choose_ridge(joined.sums(), joined.kernel(), joined.dictionary(), self.options.ridge)?;
-                let mut joined = joined;
-                joined.set_ridge(ridge)?;
+                let mut joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
+                joined.choose(self.options.ridge)?;
                 let next_ridge = 2.0 * joined.sums().weight();
                 let members = vec![Member::with_errors(joined, DictionaryMethod::RpCholesky, 0.0)];
                 *mine = Bank { members, leader: 0, next_ridge };
@@ -107,13 +105,16 @@ impl StreamingRidge {
 
 fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64) -> Result<RecursiveRidge> {
     let kernel = *mine.kernel();
-    let precise = mine.sums().is_whitened();
+    let precise = mine.sums().is_whitened() && theirs.sums().is_whitened();
     let (a, b) = (mine.dictionary(), theirs.dictionary());
-    let same = a.atoms() == b.atoms() && a.weights() == b.weights() && a.leverage_ridge() == b.leverage_ridge();
-    if same && precise == theirs.sums().is_whitened() {
-        let mut sums = mine.sums().clone();
-        sums.merge(theirs.sums())?;
-        return RecursiveRidge::from_sums(kernel, a.clone(), sums, mine.ridge());
+    if a.atoms() == b.atoms() && a.weights() == b.weights() {
+        // Sums of features add up if γ, and so the features, are the same; sums of kernels always do.
+        let features = precise && a.leverage_ridge() == b.leverage_ridge();
+        let kept = |sums: &NystromSums| if features { sums.clone() } else { sums.to_kernels() };
+        let mut sums = kept(mine.sums());
+        sums.merge(&kept(theirs.sums()))?;
+        let leverage_ridge = a.leverage_ridge().max(b.leverage_ridge());
+        return RecursiveRidge::from_sums(kernel, a.with_leverage_ridge(leverage_ridge)?, sums, mine.ridge());
     }
     let mut union: RowBlock = a.atoms().clone();
     union.extend(b.atoms().rows());

@@ -1,0 +1,249 @@
+//! How a stream's sums are kept: of kernels or of features, whichever the ridge allows.
+//!
+//! Sums of kernels cost a row m²/2 multiply-adds less, but their rounding errors E are divided by γ when they turn into
+//! features, so that ridges below about ‖E‖/γ mean nothing; sums of features do not have that limit (see
+//! [`NystromSums::whitened`]). Both limits move as rows come in, so the choice is made anew whenever the ridge is: kernels
+//! if the ridge will stay above their floor until the rows have doubled, else features. γ is then the nugget of that many
+//! rows; sums of kernels do not depend on it, and sums of features keep the one they began with.
+
+use faer::{Mat, MatMut};
+
+use super::nystrom::NystromSums;
+use super::recursive::RecursiveRidge;
+use super::settings::{Ridge, SolverOptions};
+use super::whitening::{Whitening, scale_both_sides};
+use crate::error::{Error, Result};
+use crate::linalg::GramSum;
+use crate::sketch::Dictionary;
+
+/// How far ahead a choice must hold, in rows so far.
+const AHEAD: f64 = 2.0;
+
+/// What rounding errors of sums of kernels ask for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rounding {
+    /// The γ at which its own effect equals that of the errors.
+    pub nugget: f64,
+    /// The smallest ridge that means something.
+    pub ridge_floor: f64,
+}
+
+impl Rounding {
+    /// From the Frobenius norm of S Σkkᵀ S, the number of atoms and Σw, once there are `growth` times as many rows;
+    /// with another γ than the nugget, if there is one.
+    pub(super) fn new(norm: f64, atoms: usize, weight: f64, growth: f64, own: Option<f64>) -> Self {
+        let m = atoms as f64;
+        let noise = growth * 2.0 * f64::EPSILON * norm / m.sqrt();
+        let nugget = own.unwrap_or_else(|| (noise * m / (growth * weight)).sqrt());
+        Self { nugget, ridge_floor: 10.0 * noise / nugget.max(f64::MIN_POSITIVE) }
+    }
+}
+
+impl NystromSums {
+    /// The same sums, of kernels.
+    pub fn to_kernels(&self) -> Self {
+        let Some(whitening) = &self.whitening else { return self.clone() };
+        // k = S⁻¹ L φ.
+        let factor = whitening.factor.factor();
+        let to_kernels = |features: &Mat<f64>| {
+            let mut kernels = factor * features;
+            unscale_rows(kernels.as_mut(), &whitening.weights);
+            kernels
+        };
+        let half = to_kernels(&self.gram.to_matrix()).transpose().to_owned();
+        self.rebuilt(None, &to_kernels(&half), &to_kernels(&self.beside()))
+    }
+
+    /// The same sums, of the features of a dictionary. Rounding errors of sums of kernels go with them.
+    pub fn to_features_of(&self, whitening: Whitening) -> Self {
+        let kernels = self.to_kernels();
+        let mut gram = kernels.gram.to_matrix();
+        scale_both_sides(&mut gram, &whitening.weights);
+        whitening.factor.forward_in_place(gram.as_mut());
+        let mut gram = gram.transpose().to_owned();
+        whitening.factor.forward_in_place(gram.as_mut());
+        let mut beside = kernels.beside();
+        for column in beside.as_mut().col_iter_mut() {
+            column.iter_mut().zip(&whitening.weights).for_each(|(v, w)| *v *= w);
+        }
+        for t in 0..beside.ncols() {
+            whitening.factor.forward_in_place(beside.as_mut().subcols_mut(t, 1));
+        }
+        kernels.rebuilt(Some(whitening), &gram, &beside)
+    }
+
+    /// What rounding asks for once there are `growth` times as many rows, if these are sums of kernels.
+    pub fn rounding(&self, dictionary: &Dictionary, growth: f64) -> Rounding {
+        let mut gram = self.gram.to_matrix();
+        scale_both_sides(&mut gram, dictionary.weights());
+        Rounding::new(gram.norm_l2(), dictionary.len(), self.weight, growth, None)
+    }
+
+    /// Σφy, and Σφ in the last column.
+    fn beside(&self) -> Mat<f64> {
+        let outputs = self.target_sum.len();
+        let entry = |i: usize, t: usize| if t < outputs { self.cross[i * outputs + t] } else { self.feature_sum[i] };
+        Mat::from_fn(self.gram.dim(), outputs + 1, entry)
+    }
+
+    fn rebuilt(&self, whitening: Option<Whitening>, gram: &Mat<f64>, beside: &Mat<f64>) -> Self {
+        let outputs = self.target_sum.len();
+        Self {
+            whitening,
+            gram: GramSum::from_matrix(gram.as_ref()),
+            feature_sum: beside.col(outputs).iter().copied().collect(),
+            cross: (0..self.cross.len()).map(|i| beside[(i / outputs, i % outputs)]).collect(),
+            target_sum: self.target_sum.clone(),
+            target_squares: self.target_squares.clone(),
+            energy: self.energy,
+            weight: self.weight,
+            rows: self.rows,
+        }
+    }
+}
+
+impl RecursiveRidge {
+    /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on.
+    pub fn choose(&mut self, ridge: Ridge) -> Result<()> {
+        if self.sums().is_whitened() {
+            let ridge = self.chosen(ridge, self.dictionary())?;
+            let kernels = self.sums().to_kernels();
+            let rounding = kernels.rounding(self.dictionary(), AHEAD);
+            if ridge < rounding.ridge_floor || rounding.nugget <= 0.0 {
+                return self.set_ridge(ridge);
+            }
+            let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
+            return self.replace_sums(dictionary, kernels, ridge);
+        }
+        let rounding = self.sums().rounding(self.dictionary(), AHEAD);
+        let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
+        let ridge = self.chosen(ridge, &dictionary)?;
+        let sums = if ridge < rounding.ridge_floor {
+            self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)
+        } else {
+            self.sums().clone()
+        };
+        self.replace_sums(dictionary, sums, ridge)
+    }
+
+    fn chosen(&self, ridge: Ridge, dictionary: &Dictionary) -> Result<f64> {
+        if let Ridge::Fixed(value) = ridge {
+            return Ok(value);
+        }
+        let settings = SolverOptions { ridge, intercept: true };
+        let chosen = self.sums().solve(self.kernel(), dictionary, &settings)?.choice.ridge;
+        if chosen.is_finite() { Ok(chosen) } else { Err(Error::Internal("a ridge is not finite")) }
+    }
+}
+
+fn unscale_rows(mut matrix: MatMut<'_, f64>, weights: &[f64]) {
+    for column in matrix.as_mut().col_iter_mut() {
+        column.iter_mut().zip(weights).for_each(|(v, w)| *v /= w);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::{Centres, Kernel, KernelWorkspace};
+    use crate::random::Generator;
+    use crate::rows::{RowBlock, Rows};
+    use crate::solver::Innovations;
+
+    struct Problem {
+        data: Vec<f64>,
+        targets: Mat<f64>,
+        kernel: Kernel,
+        dictionary: Dictionary,
+    }
+
+    impl Problem {
+        /// 300 rows in the plane, 10 atoms of different weights.
+        fn new(noise: f64) -> Self {
+            let mut rng = Generator::new(9);
+            let data: Vec<f64> = (0..600).map(|_| rng.normal()).collect();
+            let targets = Mat::from_fn(300, 2, |i, t| (data[2 * i + t]).sin() + noise * rng.normal());
+            let chosen: Vec<usize> = (0..10).map(|i| 29 * i).collect();
+            let atoms = RowBlock::gather(Rows::dense(&data, 300, 2).unwrap(), &chosen);
+            let weights = (0..10).map(|i| 0.5 + 0.3 * f64::from(i)).collect();
+            let indices = chosen.iter().map(|&i| i as u64).collect();
+            let dictionary = Dictionary::new(atoms, weights, indices, 1e-9).unwrap();
+            Self { data, targets, kernel: Kernel::gaussian(1.0).unwrap(), dictionary }
+        }
+
+        fn rows(&self) -> Rows<'_> {
+            Rows::dense(&self.data, 300, 2).unwrap()
+        }
+
+        fn whitening(&self) -> Whitening {
+            Whitening::new(&self.kernel, &self.dictionary, None).unwrap()
+        }
+
+        fn sums(&self, precise: bool) -> NystromSums {
+            let mut sums =
+                if precise { NystromSums::whitened(self.whitening(), 2) } else { NystromSums::new(10, 2) };
+            let mut block = Mat::zeros(300, 10);
+            let centres = Centres::new(self.dictionary.atoms().rows());
+            self.kernel.block(self.rows(), &centres, &mut KernelWorkspace::default(), block.as_mut());
+            sums.add(block.as_mut(), self.targets.as_ref(), 300.0);
+            sums
+        }
+    }
+
+    fn close(a: &NystromSums, b: &NystromSums, tolerance: f64) {
+        assert_eq!(a.is_whitened(), b.is_whitened());
+        let near = |a: &[f64], b: &[f64]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < tolerance);
+        let apart = (a.gram.to_matrix() - b.gram.to_matrix()).norm_max();
+        assert!(apart < tolerance, "{apart}");
+        assert!(near(&a.cross, &b.cross) && near(&a.feature_sum, &b.feature_sum));
+        assert_eq!((a.weight, a.rows, a.energy), (b.weight, b.rows, b.energy));
+    }
+
+    #[test]
+    fn sums_of_features_and_of_kernels_turn_into_each_other() {
+        let problem = Problem::new(0.1);
+        let (features, kernels) = (problem.sums(true), problem.sums(false));
+        close(&features.to_kernels(), &kernels, 1e-10);
+        // Rounding errors of up to 300 · 1e-16 are divided by the smallest eigenvalue, here above 1e-5.
+        close(&kernels.to_features_of(problem.whitening()), &features, 1e-8);
+        close(&features.to_features_of(problem.whitening()), &features, 1e-8);
+    }
+
+    #[test]
+    fn noisy_targets_are_kept_as_kernels_and_exact_ones_as_features() {
+        for (noise, kernels) in [(0.5, true), (0.0, false)] {
+            let problem = Problem::new(noise);
+            for precise in [true, false] {
+                let (kernel, dictionary) = (problem.kernel, problem.dictionary.clone());
+                let mut learner = RecursiveRidge::from_sums(kernel, dictionary, problem.sums(precise), 1.0).unwrap();
+                // A ridge that only sums of features resolve, if there is no noise.
+                let ridge = if kernels { Ridge::Auto } else { Ridge::Fixed(1e-9) };
+                learner.choose(ridge).unwrap();
+                assert_eq!(learner.sums().is_whitened(), !kernels, "from precise {precise}, noise {noise}");
+            }
+        }
+    }
+
+    #[test]
+    fn predictions_do_not_depend_on_how_sums_are_kept() {
+        let problem = Problem::new(0.3);
+        let run = |ridges: [f64; 2]| {
+            let (kernel, dictionary) = (problem.kernel, problem.dictionary.clone());
+            let mut learner = RecursiveRidge::new(kernel, dictionary, 2, 0.5, true).unwrap();
+            let (mut found, mut all) = (Innovations::default(), Vec::new());
+            for (start, ridge) in [0, 150].into_iter().zip(ridges) {
+                let targets = problem.targets.as_ref().subrows(start, 150);
+                learner.advance(problem.rows().slice(start, start + 150), targets, None, &mut found).unwrap();
+                all.extend_from_slice(&found.predictions);
+                // A fixed ridge far above the floor turns to kernels, one far below it to features.
+                learner.choose(Ridge::Fixed(ridge)).unwrap();
+                assert_eq!(learner.sums().is_whitened(), ridge < 1e-6);
+                learner.set_ridge(0.5).unwrap();
+            }
+            all
+        };
+        let (kernels, features) = (run([0.5, 1e-12]), run([1e-12, 0.5]));
+        // The nugget blurs by γn/m, 1e-7 here, against a ridge of 0.5.
+        assert!(kernels.iter().zip(&features).all(|(a, b)| (a - b).abs() < 1e-5));
+    }
+}
