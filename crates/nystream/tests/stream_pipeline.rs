@@ -74,3 +74,53 @@ fn short_and_constant_streams_are_refused_with_a_reason() {
     let message = stream(source.as_mut(), table(), options(10), &mut Silent).unwrap_err().to_string();
     assert!(message.contains("at least 8 rows"), "{message}");
 }
+
+#[test]
+fn reading_ahead_changes_nothing() {
+    let location = "synth:friedman?n=20000&seed=4";
+    let begin = |source: &mut dyn nystream::source::RecordSource| {
+        StreamPass::begin(source, table(), options(20), &mut Silent).unwrap()
+    };
+    let mut source = open(location, &OpenOptions::default()).unwrap();
+    let mut in_turns = begin(source.as_mut());
+    while in_turns.advance(source.as_mut()).unwrap() > 0 {}
+    let mut source = open(location, &OpenOptions::default()).unwrap();
+    let (mut ahead, mut seen) = (begin(source.as_mut()), 0);
+    let first = ahead.records();
+    ahead
+        .advance_to_end(source.as_mut(), &mut |pass, records, _| {
+            seen += records;
+            assert_eq!(pass.records(), first + seen);
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(ahead.records(), 20_000);
+    let bytes = |pass: &StreamPass| pass.to_container().unwrap().to_bytes().unwrap();
+    assert!(bytes(&in_turns) == bytes(&ahead));
+}
+
+#[test]
+fn either_side_of_reading_ahead_may_fail() {
+    let mut text = String::from("a,b,y\n");
+    for i in 0..30_000 {
+        let cell = if i == 25_000 { "what".to_owned() } else { (i % 7).to_string() };
+        text.push_str(&format!("{cell},{},{}\n", i % 5, i % 3));
+    }
+    let start = |text: String| {
+        let reader = Box::new(std::io::Cursor::new(text.into_bytes()));
+        let mut source = nystream::source::open_reader("rows.csv", reader, &OpenOptions::default()).unwrap();
+        let pass = StreamPass::begin(source.as_mut(), table(), options(20), &mut Silent).unwrap();
+        (source, pass)
+    };
+    let (mut source, mut pass) = start(text.clone());
+    let message = pass.advance_to_end(source.as_mut(), &mut |_, _, _| Ok(())).unwrap_err().to_string();
+    assert!(message.contains("rows.csv") && message.contains("25001") && message.contains("what"), "{message}");
+    // A caller that gives up stops the reader, wherever it is.
+    let (mut source, mut pass) = start(text);
+    let mut calls = 0;
+    let stop = pass.advance_to_end(source.as_mut(), &mut |_, _, _| {
+        calls += 1;
+        if calls == 2 { Err(nystream::Error::Internal("enough")) } else { Ok(()) }
+    });
+    assert!(stop.is_err() && calls == 2);
+}

@@ -183,12 +183,8 @@ fn stream(
         None => StreamPass::begin(source, options.table, learner, progress)?,
     };
     let mut saved = pass.records();
-    loop {
-        let records = pass.advance(source)?;
-        if records == 0 {
-            break;
-        }
-        progress.rows(records, source.progress());
+    pass.advance_to_end(source, &mut |pass, records, share| {
+        progress.rows(records, share);
         progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, pass.error());
         if let (Some(path), Some(every)) = (&args.checkpoint, args.every)
             && pass.records() / every > saved / every
@@ -196,7 +192,8 @@ fn stream(
             pass.save(path)?;
             saved = pass.records();
         }
-    }
+        Ok(())
+    })?;
     let name = if pass.is_classification() { "mistake_rate" } else { "mse" };
     let (model, score) = pass.finish_with_score()?;
     let error = if name == "mistake_rate" { score.mistake_rate() } else { score.mse() };

@@ -1,5 +1,6 @@
 //! Learners that read a stream once, predict each row before they learn it, and hold no more than their budget.
 
+mod ahead;
 mod checkpoint;
 mod evaluate;
 mod fingerprint;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use faer::Mat;
 
+use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
 use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
@@ -127,15 +128,46 @@ impl StreamPass {
         Ok(self.block.len() as u64)
     }
 
+    /// Reads and learns the rest of the source, reading ahead on another thread. After every block `then` is called with
+    /// the number of its records and how far the source is.
+    pub fn advance_to_end(
+        &mut self,
+        source: &mut dyn RecordSource,
+        then: &mut dyn FnMut(&Self, u64, Option<f64>) -> Result<()>,
+    ) -> Result<()> {
+        // Some sources know their columns only after the first block.
+        let records = self.advance(source)?;
+        if records == 0 {
+            return Ok(());
+        }
+        then(self, records, source.progress())?;
+        let Some(mut binding) = self.binding.take() else { return Err(Error::Internal("no binding")) };
+        let preprocessor = self.preprocessor.clone();
+        let done = read_ahead(source, &preprocessor, &mut binding, READ, &mut |ready| {
+            self.learn_batch(&ready.batch)?;
+            self.records += ready.records;
+            then(self, ready.records, ready.progress)
+        });
+        self.binding = Some(binding);
+        done
+    }
+
     fn learn(&mut self) -> Result<()> {
-        self.codes.encode(&self.batch.targets, &mut self.coded);
+        let batch = std::mem::take(&mut self.batch);
+        let learnt = self.learn_batch(&batch);
+        self.batch = batch;
+        learnt
+    }
+
+    fn learn_batch(&mut self, batch: &Batch) -> Result<()> {
+        self.codes.encode(&batch.targets, &mut self.coded);
         let width = self.coded.ncols();
         let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
         self.outputs.clear();
-        let rows: Rows = self.batch.rows.rows();
+        let rows: Rows = batch.rows.rows();
         self.learner.learn(rows, &codes, None, &mut self.outputs)?;
         if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.awaited.extend(&self.batch.targets);
+            self.recent.awaited.extend(&batch.targets);
             self.recent.take(&self.outputs, width);
         }
         Ok(())
@@ -239,11 +271,9 @@ pub fn stream(
     observer: &mut dyn Observer,
 ) -> Result<TrainedModel> {
     let mut pass = StreamPass::begin(source, table, options, observer)?;
-    loop {
-        let records = pass.advance(source)?;
-        if records == 0 {
-            return pass.finish();
-        }
-        observer.rows(records, source.progress());
-    }
+    pass.advance_to_end(source, &mut |_, records, progress| {
+        observer.rows(records, progress);
+        Ok(())
+    })?;
+    pass.finish()
 }

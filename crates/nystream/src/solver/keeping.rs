@@ -180,8 +180,7 @@ mod tests {
         }
 
         fn sums(&self, precise: bool) -> NystromSums {
-            let mut sums =
-                if precise { NystromSums::whitened(self.whitening(), 2) } else { NystromSums::new(10, 2) };
+            let mut sums = if precise { NystromSums::whitened(self.whitening(), 2) } else { NystromSums::new(10, 2) };
             let mut block = Mat::zeros(300, 10);
             let centres = Centres::new(self.dictionary.atoms().rows());
             self.kernel.block(self.rows(), &centres, &mut KernelWorkspace::default(), block.as_mut());

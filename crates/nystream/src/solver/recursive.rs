@@ -140,7 +140,8 @@ impl RecursiveRidge {
     }
 
     fn restart(&mut self) -> Result<()> {
-        let regulariser = Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let regulariser =
+            Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
         self.start.make(&self.sums, regulariser)
     }
 
@@ -164,7 +165,8 @@ impl RecursiveRidge {
     ) -> Result<()> {
         self.load(rows, weights);
         let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
-        let Scratch { features, solved, products, targets: scaled, residuals, diagonals, innovations } = &mut self.scratch;
+        let Scratch { features, solved, products, targets: scaled, residuals, diagonals, innovations } =
+            &mut self.scratch;
         let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
         let roots = features.col(width - 1);
         // √w y.
@@ -213,7 +215,8 @@ impl RecursiveRidge {
             Ok(())
         };
         let (sums, next) = (&mut self.sums, &mut self.next);
-        let regulariser = Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let regulariser =
+            Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
         let learn = || {
             sums.add_weighted(features, scaled, energy);
             next.make(sums, regulariser)

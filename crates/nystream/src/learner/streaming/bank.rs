@@ -16,14 +16,19 @@ const FACTORS: [f64; 4] = [1.0, std::f64::consts::FRAC_1_SQRT_2, 0.5, std::f64::
 /// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
 const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
 
+/// Blocks before a candidate can be dropped, and how many standard errors behind it must be: on so few blocks Student's t
+/// is beyond 5 for one in 130, and the candidates are eight.
+const FEWEST_BLOCKS: f64 = 4.0;
+const BEHIND: f64 = 5.0;
+
 /// A learner and its own one-step-ahead errors.
 #[derive(Debug)]
 pub(super) struct Member {
     pub learner: RecursiveRidge,
     /// How its atoms were chosen.
     pub method: DictionaryMethod,
-    /// Squared errors since the bank was opened.
-    pub squared: f64,
+    /// Squared errors of every block since the bank was opened; none once it is closed.
+    pub errors: Vec<f64>,
     pub found: Innovations,
 }
 
@@ -84,30 +89,44 @@ impl Bank {
             if faded {
                 member.learner.fade(decay.powf(count as f64))?;
             }
-            let outputs = codes.ncols();
-            for (place, predicted) in member.found.predictions.iter().enumerate() {
-                member.squared += (predicted - codes[(place / outputs, place % outputs)]).powi(2);
-            }
+        }
+        if self.members.len() > 1 {
+            self.members.iter_mut().for_each(|member| member.errors.push(member.squared_error(codes)));
         }
         Ok(&self.members[self.leader].found)
     }
 
     /// Who has the least error so far answers from now on.
     pub fn elect(&mut self) {
-        for (i, member) in self.members.iter().enumerate() {
-            if member.squared < self.members[self.leader].squared {
+        let total = |member: &Member| member.errors.iter().sum::<f64>();
+        for i in 0..self.members.len() {
+            if total(&self.members[i]) < total(&self.members[self.leader]) {
                 self.leader = i;
             }
         }
     }
 
-    /// Drops all but the best.
-    pub fn narrow(&mut self, candidates: usize) {
-        if self.members.len() > candidates {
-            self.members.sort_by(|a, b| a.squared.total_cmp(&b.squared));
-            self.members.truncate(candidates);
-            self.leader = 0;
+    /// Drops those that are clearly behind: most of the work would go to them.
+    pub fn narrow(&mut self) {
+        self.members.swap(0, self.leader);
+        self.leader = 0;
+        let best = self.members[0].errors.clone();
+        let mut place = 0;
+        self.members.retain(|member| {
+            place += 1;
+            place == 1 || !clearly_behind(&member.errors, &best)
+        });
+        if self.members.len() == 1 {
+            self.members[0].errors.clear();
         }
+    }
+
+    /// Drops all but the leader.
+    pub fn close(&mut self) {
+        self.members.swap(0, self.leader);
+        self.members.truncate(1);
+        self.members[0].errors.clear();
+        self.leader = 0;
     }
 
     /// Chooses ridges anew when the rows have doubled.
@@ -128,13 +147,28 @@ impl Bank {
     }
 }
 
+/// Whether errors, block by block, are larger than the best by many times what blocks differ from each other.
+fn clearly_behind(errors: &[f64], best: &[f64]) -> bool {
+    let count = errors.len() as f64;
+    let gaps = || errors.iter().zip(best).map(|(a, b)| a - b);
+    let mean = gaps().sum::<f64>() / count;
+    let variance = gaps().map(|gap| (gap - mean).powi(2)).sum::<f64>() / (count - 1.0);
+    count >= FEWEST_BLOCKS && mean > BEHIND * (variance / count).sqrt()
+}
+
 impl Member {
     /// A learner with errors of its own so far.
-    pub fn with_errors(learner: RecursiveRidge, method: DictionaryMethod, squared: f64) -> Self {
-        Self { squared, ..Self::new(learner, method) }
+    pub fn with_errors(learner: RecursiveRidge, method: DictionaryMethod, errors: Vec<f64>) -> Self {
+        Self { errors, ..Self::new(learner, method) }
+    }
+
+    fn squared_error(&self, codes: MatRef<'_, f64>) -> f64 {
+        let outputs = codes.ncols();
+        let error = |(place, p): (usize, &f64)| (p - codes[(place / outputs, place % outputs)]).powi(2);
+        self.found.predictions.iter().enumerate().map(error).sum()
     }
 
     fn new(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
-        Self { learner, method, squared: 0.0, found: Innovations::default() }
+        Self { learner, method, errors: Vec::new(), found: Innovations::default() }
     }
 }

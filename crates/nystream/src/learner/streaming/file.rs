@@ -40,7 +40,7 @@ struct BankHeader {
 struct MemberHeader {
     kernel: Kernel,
     method: String,
-    squared: f64,
+    errors: Vec<f64>,
     precise: bool,
 }
 
@@ -120,7 +120,7 @@ impl MemberHeader {
         Self {
             kernel: *member.learner.kernel(),
             method: member.method.to_string(),
-            squared: member.squared,
+            errors: member.errors.clone(),
             precise: member.learner.sums().is_whitened(),
         }
     }
@@ -132,7 +132,11 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
         let kernel = member.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
         let method: DictionaryMethod = member.method.parse().map_err(|e: Error| file.malformed(e.to_string()))?;
         let learner = RecursiveRidge::take(file, &format!("member{i}"), kernel, features, outputs, member.precise)?;
-        members.push(Member::with_errors(learner, method, member.squared));
+        members.push(Member::with_errors(learner, method, member.errors));
+    }
+    let blocks = members.first().map_or(0, |member: &Member| member.errors.len());
+    if members.iter().any(|m| m.errors.len() != blocks || m.errors.iter().any(|e| !e.is_finite())) {
+        return Err(file.malformed("candidates whose errors do not belong together"));
     }
     if header.leader >= members.len() || !header.next_ridge.is_finite() {
         return Err(file.malformed("a bank without its leader"));

@@ -153,6 +153,7 @@ impl StreamingRidge {
             Phase::Stream { bank } => {
                 out.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
                 bank.elect();
+                bank.narrow();
                 bank.choose_ridges(&self.options)?;
             }
         }
@@ -177,7 +178,7 @@ impl StreamingRidge {
                     kept.drop_front(half);
                 }
             }
-            Phase::Stream { bank } => bank.narrow(self.options.candidates(self.learnt)),
+            Phase::Stream { bank } if self.learnt >= self.options.bank_rows() => bank.close(),
             _ => {}
         }
         Ok(())

@@ -61,7 +61,7 @@ impl StreamingRidge {
                 let mut joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
                 joined.choose(self.options.ridge)?;
                 let next_ridge = 2.0 * joined.sums().weight();
-                let members = vec![Member::with_errors(joined, DictionaryMethod::RpCholesky, 0.0)];
+                let members = vec![Member::with_errors(joined, DictionaryMethod::RpCholesky, Vec::new())];
                 *mine = Bank { members, leader: 0, next_ridge };
                 self.learnt += other.learnt;
             }

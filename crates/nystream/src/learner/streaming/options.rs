@@ -8,9 +8,8 @@ use crate::solver::Ridge;
 
 /// Rows kept at the start, in budgets.
 const HEAD: usize = 5;
-/// Length of the stream, in budgets, at which only so many candidates of the bank stay: most of the work would go to those
-/// that are already behind.
-const BANK: [(usize, usize); 3] = [(7, 4), (10, 2), (20, 1)];
+/// Length of the stream at which the bank is decided, in budgets.
+const BANK: usize = 20;
 /// Fewest rows of the head: bandwidth and ridge need some.
 const SHORTEST_HEAD: usize = 256;
 
@@ -94,11 +93,9 @@ impl StreamingOptions {
         self.budget.saturating_mul(HEAD).max(SHORTEST_HEAD)
     }
 
-    /// Candidates of the bank that stay after so many rows.
-    pub(super) fn candidates(&self, rows: u64) -> usize {
-        let budget = self.head_rows() / HEAD;
-        let due = |&&(budgets, _): &&(usize, usize)| rows >= budgets.saturating_mul(budget) as u64;
-        BANK.iter().rev().find(due).map_or(usize::MAX, |(_, candidates)| *candidates)
+    /// Length of the stream at which the bank is decided.
+    pub fn bank_rows(&self) -> u64 {
+        (self.budget.saturating_mul(BANK).max(4 * SHORTEST_HEAD)) as u64
     }
 
     /// Rows of a block.
