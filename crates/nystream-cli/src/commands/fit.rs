@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
-use nystream::learner::streaming::StreamingOptions;
+use nystream::learner::streaming::{Reopen, Status, StreamingOptions};
 use nystream::model::TrainedModel;
 use nystream::preprocess::Task;
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::RecordSource;
 
+use super::describe::{put_changes, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
@@ -71,6 +72,9 @@ pub struct FitArgs {
     /// Rows after which a row of a stream counts half (default: every row counts the same)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     half_life: Option<f64>,
+    /// Whether a stream may change its atoms when rows come from where they do not reach: auto or off (default: auto)
+    #[arg(long, value_name = "WHEN")]
+    reopen: Option<Reopen>,
     /// Where a stream is saved as it runs, to go on from after an interruption
     #[arg(long, value_name = "FILE", requires = "every")]
     checkpoint: Option<PathBuf>,
@@ -110,6 +114,7 @@ impl FitArgs {
             let word = if self.method == Method::Exact { "exact" } else { "two-pass" };
             for (name, given) in [
                 ("half-life", self.half_life.is_some()),
+                ("reopen", self.reopen.is_some()),
                 ("checkpoint", self.checkpoint.is_some()),
                 ("resume", self.resume.is_some()),
             ] {
@@ -162,19 +167,21 @@ impl FitArgs {
     }
 }
 
-/// One pass, with checkpoints if they are wanted. Also gives the error of the predictions made on the way.
+/// One pass, with checkpoints if they are wanted. Also gives how the learner stands at the end, and whether targets are
+/// classes.
 fn stream(
     args: &FitArgs,
     options: FitOptions,
     source: &mut dyn RecordSource,
     progress: &mut Progress,
-) -> nystream::Result<(TrainedModel, (&'static str, f64))> {
+) -> nystream::Result<(TrainedModel, (Status, bool))> {
     let learner = StreamingOptions {
         kernel: options.kernel,
         bandwidth: options.bandwidth,
         ridge: args.ridge,
         budget: options.budget,
         half_life: args.half_life,
+        reopen: args.reopen.unwrap_or_default(),
         seed: args.seed,
     };
     learner.validated()?;
@@ -197,10 +204,9 @@ fn stream(
             saved = pass.records();
         }
     }
-    let name = if pass.is_classification() { "mistake_rate" } else { "mse" };
-    let (model, score) = pass.finish_with_score()?;
-    let error = if name == "mistake_rate" { score.mistake_rate() } else { score.mse() };
-    Ok((model, (name, error)))
+    let classes = pass.is_classification();
+    let (model, learner) = pass.finish_with_learner()?;
+    Ok((model, (learner.status()?, classes)))
 }
 
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
@@ -215,12 +221,12 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let fitted = match args.method {
         Method::TwoPass => two_pass(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
         Method::Stream => {
-            stream(args, options, source.as_mut(), &mut progress).map(|(model, running)| (model, Some(running)))
+            stream(args, options, source.as_mut(), &mut progress).map(|(model, status)| (model, Some(status)))
         }
         Method::Exact => exact(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
     };
     progress.finish();
-    let (mut model, ahead) = fitted?;
+    let (mut model, streamed) = fitted?;
     let learnt = start.elapsed();
     if args.no_std {
         model = model.without_uncertainty();
@@ -265,8 +271,10 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
     }
-    if let Some((name, error)) = ahead {
-        report.put(name, error);
+    if let Some((status, classes)) = &streamed {
+        put_errors(&mut report, status, *classes);
+        put_changes(&mut report, status);
+        report.put_bytes("bytes_held", status.bytes_held as u64);
     }
     if preprocessor.dropped_rows() > 0 {
         report.put("rows_dropped", preprocessor.dropped_rows());
@@ -288,6 +296,9 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
         report.put("note", format!("far fewer atoms than the budget: {reason}"));
     }
     report.put_seconds("seconds_learn", learnt);
+    if streamed.is_some() {
+        report.put("rows_per_second", rows_per_second(summary.rows, learnt));
+    }
     report.put_seconds("seconds_total", start.elapsed());
     report.put_bytes("peak_bytes", peak_bytes());
     show(&report, common)

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use faer::Mat;
 
 use super::fingerprint::Fingerprint;
-use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
+use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
 use crate::model::{Summary, TrainedModel};
@@ -158,11 +158,11 @@ impl StreamPass {
 
     /// Learns what waits, and makes the model.
     pub fn finish(self) -> Result<TrainedModel> {
-        Ok(self.finish_with_score()?.0)
+        Ok(self.finish_with_learner()?.0)
     }
 
-    /// [`finish`](Self::finish), and the errors of all predictions made before their rows were learnt.
-    pub fn finish_with_score(mut self) -> Result<(TrainedModel, RunningScore)> {
+    /// [`finish`](Self::finish), and the learner with all rows learnt, for its status.
+    pub fn finish_with_learner(mut self) -> Result<(TrainedModel, StreamingRidge)> {
         let width = self.codes.outputs();
         self.outputs.clear();
         self.learner.flush(&mut self.outputs)?;
@@ -202,7 +202,7 @@ impl StreamPass {
             seed: options.seed,
         };
         let model = TrainedModel::new(self.preprocessor, regression, calibration, summary)?;
-        Ok((model, self.learner.score().clone()))
+        Ok((model, self.learner))
     }
 
     /// The error of the predictions made so far: the share of mistakes if targets are classes, else the mean square.

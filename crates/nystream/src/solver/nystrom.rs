@@ -208,7 +208,8 @@ impl NystromSums {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
+        let whitening = self.whitening.as_ref().map_or(0, |map| 8 * map.dim() * (map.dim() + 1));
+        whitening + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 
     /// Solves for every target.

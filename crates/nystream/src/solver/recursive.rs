@@ -209,21 +209,29 @@ impl RecursiveRidge {
 
     /// The same learner, a row at a time from here on.
     pub fn rowwise(&self) -> RowwiseRidge {
-        let width = self.width();
-        // P = WᵀW with W = L⁻¹ in kernel coordinates; features turn into those by L⁻¹ S of the whitening.
-        let mut inverse = self.start.factor.inverse_factor();
+        let whitening = self.sums.whitening();
         let mut coefficients = self.start.theta.clone();
-        if let Some(whitening) = self.sums.whitening() {
-            let atoms = width - 1;
-            let mut left = Mat::from_fn(atoms, width, |i, j| inverse[(j, i)]);
-            whitening.transposed_in_place(left.as_mut());
-            for j in 0..atoms {
-                (0..width).for_each(|i| inverse[(i, j)] = left[(j, i)]);
-            }
-            whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, atoms));
+        if let Some(whitening) = whitening {
+            whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
-        let product = inverse.transpose() * &inverse;
-        RowwiseRidge::new(self.kernel, self.centres.clone(), product.as_ref(), &coefficients)
+        let factor = self.start.factor.factor();
+        RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients)
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();
+        let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
+        let start = 8 * self.start.factor.dim() * self.start.factor.dim() + square(&self.start.theta);
+        let Scratch { features, solved, products, targets, residuals, diagonals } = &self.scratch;
+        let scratch = [features, solved, products, targets, residuals, diagonals];
+        let numbers: usize = scratch.into_iter().map(Vec::capacity).sum();
+        atoms
+            + self.regulariser.as_ref().map_or(0, square)
+            + self.sums.size_bytes()
+            + start
+            + self.workspace.size_bytes()
+            + 8 * numbers
     }
 
     fn width(&self) -> usize {

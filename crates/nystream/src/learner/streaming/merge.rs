@@ -10,10 +10,12 @@
 //! or start them with `like`.
 
 use super::bank::{Bank, Member};
-use super::head::{Kept, choose_ridge};
+use super::head::choose_ridge;
 use super::learner::{Phase, StreamingRidge};
+use super::reopen::Watch;
 use crate::error::{Error, Result};
-use crate::rows::RowBlock;
+use crate::kernel::Kernel;
+use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
 use crate::solver::{NystromSums, RecursiveRidge, move_sums};
 
@@ -69,7 +71,9 @@ impl StreamingRidge {
             }
         }
         self.score = score;
-        self.pending = Kept::new(self.outputs);
+        self.live = None;
+        // Other atoms, or rows of more than one stream: what is usual must be found again.
+        self.watch = Watch::default();
         Ok(self)
     }
 
@@ -117,11 +121,22 @@ fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64
     }
     let mut union: RowBlock = a.atoms().clone();
     union.extend(b.atoms().rows());
-    let options = DictionaryOptions { seed, ..DictionaryOptions::new(budget) };
-    let (chosen, _) = build(DictionaryMethod::RpCholesky, &kernel, union.rows(), &options)?;
-    let weights = vec![1.0; chosen.len()];
-    let dictionary = Dictionary::new(chosen.atoms().clone(), weights, chosen.indices().to_vec(), a.leverage_ridge())?;
+    let dictionary = choose_atoms(&kernel, union.rows(), budget, seed, a.leverage_ridge())?;
     let mut sums: NystromSums = move_sums(&kernel, mine.sums(), a, &dictionary, precise)?;
     sums.merge(&move_sums(&kernel, theirs.sums(), b, &dictionary, precise)?)?;
     RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())
+}
+
+/// Atoms chosen from rows by randomly pivoted Cholesky, for plain features.
+pub(super) fn choose_atoms(
+    kernel: &Kernel,
+    rows: Rows,
+    budget: usize,
+    seed: u64,
+    leverage_ridge: f64,
+) -> Result<Dictionary> {
+    let options = DictionaryOptions { seed, ..DictionaryOptions::new(budget) };
+    let (chosen, _) = build(DictionaryMethod::RpCholesky, kernel, rows, &options)?;
+    let weights = vec![1.0; chosen.len()];
+    Dictionary::new(chosen.atoms().clone(), weights, chosen.indices().to_vec(), leverage_ridge)
 }

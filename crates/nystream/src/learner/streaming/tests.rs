@@ -9,10 +9,10 @@ use crate::random::Generator;
 use crate::rows::{RowBlock, Rows, SparseRows};
 use crate::solver::Ridge;
 
-const COLS: usize = 3;
+pub(super) const COLS: usize = 3;
 
 /// Rows with a smooth target, and codes of two outputs.
-fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Generator::new(seed);
     let data: Vec<f64> = (0..rows * COLS).map(|_| rng.normal()).collect();
     let codes = data
@@ -23,12 +23,18 @@ fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (data, codes)
 }
 
-fn options(budget: usize) -> StreamingOptions {
+pub(super) fn options(budget: usize) -> StreamingOptions {
     StreamingOptions { budget, seed: 5, ..StreamingOptions::default() }
 }
 
 /// Learns rows `start..end` in pieces of the given sizes, over and over.
-fn feed(learner: &mut StreamingRidge, data: &[f64], codes: &[f64], range: (usize, usize), sizes: &[usize]) -> Vec<f64> {
+pub(super) fn feed(
+    learner: &mut StreamingRidge,
+    data: &[f64],
+    codes: &[f64],
+    range: (usize, usize),
+    sizes: &[usize],
+) -> Vec<f64> {
     let mut out = Vec::new();
     let (mut start, end) = range;
     for size in sizes.iter().cycle() {
@@ -43,7 +49,7 @@ fn feed(learner: &mut StreamingRidge, data: &[f64], codes: &[f64], range: (usize
     out
 }
 
-fn bytes(learner: &StreamingRidge) -> Vec<u8> {
+pub(super) fn bytes(learner: &StreamingRidge) -> Vec<u8> {
     learner.to_container().unwrap().to_bytes().unwrap()
 }
 
