@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use nystream::fit::SavedSketch;
+use nystream::learner::StreamPass;
 use nystream::learner::streaming::Status;
 use nystream::sketch::{Schedule, SequentialDictionary, SketchReport};
 use serde_json::json;
 
+use crate::args::task_words;
 use crate::report::Report;
 
 /// Adds the errors of predictions made before their rows were learnt: over all rows, and over the last ones.
@@ -18,6 +20,31 @@ pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
     };
     report.put(name, all);
     report.put(&format!("recent_{name}"), recent);
+}
+
+/// Adds how a streaming learner stands.
+pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
+    let options = pass.learner().options();
+    report.put("task", task_words(pass.preprocessor()));
+    report.put("rows", status.rows);
+    report.put("rows_waiting", status.waiting);
+    report.put("features", pass.preprocessor().feature_count());
+    report.put("budget", options.budget);
+    report.put("atoms", status.atoms);
+    if let Some(kernel) = &status.kernel {
+        report.put("kernel", kernel.name());
+        if let Some(bandwidth) = kernel.bandwidth() {
+            report.put("bandwidth", bandwidth);
+        }
+    }
+    report.put("competing", status.competing);
+    report.put("ridge", status.ridge);
+    report.put("leverage_ridge", status.leverage_ridge);
+    report.put("effective_dim", status.effective_dim);
+    report.put("captured", status.captured);
+    put_changes(report, status);
+    put_errors(report, status, pass.is_classification());
+    report.put_bytes("bytes_held", status.bytes_held as u64);
 }
 
 /// Adds how well recent rows are spanned, and changes of atoms if there were any.

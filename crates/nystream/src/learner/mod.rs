@@ -3,6 +3,7 @@
 mod checkpoint;
 mod evaluate;
 mod fingerprint;
+mod joining;
 mod pass;
 pub mod streaming;
 

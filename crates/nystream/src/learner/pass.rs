@@ -2,7 +2,9 @@
 //!
 //! The first records (as many as the learner's head) are read before any is learnt: columns, categories, labels and
 //! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
-//! label that first appears later is an error that names its row; name categories beforehand where that can happen.
+//! label that first appears later is an error that names its row; name categories beforehand where that can happen. A
+//! feature of sparse rows that first appears later makes the rows wider from there on: atoms have zeros there, and it is not
+//! scaled, as one that lies below the width of the first rows and never occurs in them is not.
 
 use std::collections::VecDeque;
 
@@ -34,8 +36,12 @@ pub struct StreamPass {
     /// Records read before the first was learnt, and their fingerprint.
     pub(super) head: (u64, String),
     pub(super) recent: Recent,
+    /// Features that the head had; sparse rows may bring more.
+    pub(super) head_features: usize,
+    /// Passes that were merged into this one, and itself.
+    pub(super) streams: u64,
     binding: Option<Binding>,
-    block: RecordBlock,
+    pub(super) block: RecordBlock,
     batch: Batch,
     coded: Mat<f64>,
     outputs: Vec<f64>,
@@ -99,6 +105,8 @@ impl StreamPass {
     ) -> Self {
         Self {
             codes: TargetCodes::of(&preprocessor),
+            head_features: preprocessor.feature_count(),
+            streams: 1,
             preprocessor,
             learner,
             records,
@@ -117,6 +125,13 @@ impl StreamPass {
         if !source.read(&mut self.block, READ)? {
             return Ok(0);
         }
+        self.learn_block(source)?;
+        Ok(self.block.len() as u64)
+    }
+
+    /// Learns the block that was read.
+    pub(super) fn learn_block(&mut self, source: &mut dyn RecordSource) -> Result<()> {
+        self.widen()?;
         let binding = match &mut self.binding {
             Some(binding) => binding,
             None => self.binding.insert(self.preprocessor.bind(source.schema(), source.origin())?),
@@ -124,7 +139,18 @@ impl StreamPass {
         self.preprocessor.transform(binding, &self.block, &mut self.batch, true)?;
         self.learn()?;
         self.records += self.block.len() as u64;
-        Ok(self.block.len() as u64)
+        Ok(())
+    }
+
+    /// Learns what waits.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let width = self.codes.outputs();
+        self.outputs.clear();
+        self.learner.flush(&mut self.outputs)?;
+        if matches!(self.codes, TargetCodes::Classes { .. }) {
+            self.recent.take(&self.outputs, width);
+        }
+        Ok(())
     }
 
     fn learn(&mut self) -> Result<()> {
@@ -151,6 +177,11 @@ impl StreamPass {
         &self.preprocessor
     }
 
+    /// Features of sparse rows that first came after the head, where scaling was settled: they are not scaled.
+    pub fn late_features(&self) -> usize {
+        self.preprocessor.feature_count() - self.head_features
+    }
+
     /// Records read so far.
     pub fn records(&self) -> u64 {
         self.records
@@ -164,11 +195,7 @@ impl StreamPass {
     /// [`finish`](Self::finish), and the learner with all rows learnt, for its status.
     pub fn finish_with_learner(mut self) -> Result<(TrainedModel, StreamingRidge)> {
         let width = self.codes.outputs();
-        self.outputs.clear();
-        self.learner.flush(&mut self.outputs)?;
-        if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.take(&self.outputs, width);
-        }
+        self.flush()?;
         let Some(fit) = self.learner.solve()? else {
             let found = format!("{} rows with one value of the target", self.learner.rows());
             return Err(Error::InvalidParam { name: "rows", found, expected: "at least 8 rows whose targets differ" });
@@ -225,6 +252,11 @@ impl Recent {
             self.classes.push(class);
             self.outputs.extend_from_slice(outputs);
         }
+        self.shorten(width);
+    }
+
+    /// Keeps the last ones.
+    pub(super) fn shorten(&mut self, width: usize) {
         let surplus = self.classes.len().saturating_sub(CALIBRATE);
         self.classes.drain(..surplus);
         self.outputs.drain(..surplus * width);

@@ -181,6 +181,17 @@ impl NystromSums {
         Ok(())
     }
 
+    /// Adds numbers to all targets so far, one each.
+    pub fn shift_targets(&mut self, by: &[f64]) {
+        for (t, &shift) in by.iter().enumerate() {
+            for (feature, sum) in self.cross.iter_mut().skip(t).step_by(by.len()).zip(&self.feature_sum) {
+                *feature += shift * sum;
+            }
+            self.target_squares[t] += shift * (2.0 * self.target_sum[t] + shift * self.weight);
+            self.target_sum[t] += shift * self.weight;
+        }
+    }
+
     /// Number of rows summed.
     pub fn rows(&self) -> u64 {
         self.rows

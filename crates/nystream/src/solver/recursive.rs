@@ -218,6 +218,19 @@ impl RecursiveRidge {
         RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients)
     }
 
+    /// Makes sparse atoms wider: rows have come with columns that no atom has.
+    pub fn widen(&mut self, width: usize) {
+        self.dictionary.widen(width);
+        // The packing depends on the width, and must not depend on when the learner was saved.
+        self.centres = Centres::new(self.dictionary.atoms().rows());
+    }
+
+    /// Adds numbers to all targets so far, one each.
+    pub fn shift_targets(&mut self, by: &[f64]) -> Result<()> {
+        self.sums.shift_targets(by);
+        self.restart()
+    }
+
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();

@@ -112,6 +112,7 @@ impl StreamingRidge {
             return Err(file.malformed("outputs of a part of a row"));
         }
         learner.owed = document.owed;
+        learner.known_width = features;
         learner.learnt = document.learnt;
         learner.score = document.score;
         learner.watch = Watch::from_file(file, document.watch, features)?;

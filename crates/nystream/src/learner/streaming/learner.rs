@@ -17,6 +17,8 @@ use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
 pub struct StreamingRidge {
     pub(super) options: StreamingOptions,
     pub(super) outputs: usize,
+    /// Number of features; 0 before the first row.
+    pub(super) known_width: usize,
     /// Rows learnt.
     pub(super) learnt: u64,
     /// Rows that wait for a full block.
@@ -52,6 +54,7 @@ impl StreamingRidge {
         Ok(Self {
             options,
             outputs,
+            known_width: 0,
             learnt: 0,
             pending: Kept::new(outputs),
             answered: Vec::new(),
@@ -67,10 +70,12 @@ impl StreamingRidge {
     /// come, the outputs predicted before it was learnt. For an answer after every row see [`learn_row`](Self::learn_row).
     pub fn learn(&mut self, rows: Rows, codes: &[f64], weights: Option<&[f64]>, out: &mut Vec<f64>) -> Result<()> {
         self.check(rows, codes, weights)?;
+        self.widen(rows.cols());
         match weights {
             Some(weights) => self.pending.extend(rows, codes, weights),
             None => self.pending.extend(rows, codes, &vec![1.0; rows.len()]),
         }
+        self.pending.rows.widen(self.known_width);
         self.answered.resize(self.pending.len(), false);
         out.append(&mut self.owed);
         let mut done = 0;
@@ -109,7 +114,8 @@ impl StreamingRidge {
         };
         shape("codes", codes.len(), rows.len() * self.outputs)?;
         shape("weights", weights.map_or(rows.len(), <[f64]>::len), rows.len())?;
-        if let Some(width) = self.width() {
+        // Sparse rows may have columns that none before had.
+        if let Some(width) = self.width().filter(|_| !(self.is_sparse() && matches!(rows, Rows::Sparse(_)))) {
             shape("features", rows.cols(), width)?;
         }
         let bad = |name, found: f64, expected| Error::InvalidParam { name, found: found.to_string(), expected };
@@ -127,13 +133,56 @@ impl StreamingRidge {
 
     /// Number of features, once there are rows.
     pub fn width(&self) -> Option<usize> {
-        if self.pending.len() > 0 {
-            return Some(self.pending.rows.cols());
-        }
+        (self.known_width > 0).then_some(self.known_width)
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
         match &self.phase {
-            Phase::Head { kept, .. } => (kept.len() > 0).then(|| kept.rows.cols()),
-            Phase::Stream { bank } => Some(bank.leader().dictionary().atoms().cols()),
+            _ if self.pending.len() > 0 => self.pending.rows.is_sparse(),
+            Phase::Head { kept, .. } => kept.len() == 0 || kept.rows.is_sparse(),
+            Phase::Stream { bank } => bank.leader().dictionary().atoms().is_sparse(),
         }
+    }
+
+    /// Takes in columns that no row had before; the atoms have zeros there. Dense rows never bring any.
+    pub(in crate::learner) fn widen(&mut self, width: usize) {
+        if width <= self.known_width {
+            return;
+        }
+        self.known_width = width;
+        self.live = None;
+        self.pending.rows.widen(width);
+        self.watch.widen(width);
+        let bank = match &mut self.phase {
+            Phase::Head { kept, bank, .. } => {
+                kept.rows.widen(width);
+                bank.as_mut()
+            }
+            Phase::Stream { bank } => Some(bank),
+        };
+        bank.into_iter().flat_map(|bank| &mut bank.members).for_each(|member| member.learner.widen(width));
+    }
+
+    /// Adds numbers to all codes so far, one an output: the same targets, counted from elsewhere.
+    pub(in crate::learner) fn shift_codes(&mut self, by: &[f64]) -> Result<()> {
+        let shift = |codes: &mut [f64]| {
+            codes.chunks_exact_mut(by.len()).for_each(|row| row.iter_mut().zip(by).for_each(|(c, by)| *c += by));
+        };
+        self.live = None;
+        shift(&mut self.pending.codes);
+        shift(&mut self.owed);
+        let bank = match &mut self.phase {
+            Phase::Head { kept, bank, mean, .. } => {
+                shift(&mut kept.codes);
+                shift(mean);
+                bank.as_mut()
+            }
+            Phase::Stream { bank } => Some(bank),
+        };
+        for member in bank.into_iter().flat_map(|bank| &mut bank.members) {
+            member.learner.shift_targets(by)?;
+        }
+        Ok(())
     }
 
     /// Rows that the next block takes: it ends where choices are made.

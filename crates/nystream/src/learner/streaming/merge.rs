@@ -36,12 +36,17 @@ impl StreamingRidge {
         let mut bank = Bank::alone(learner, bank.members[bank.leader].method);
         bank.next_ridge = 2.0 * self.options.head_rows() as f64;
         empty.phase = Phase::Stream { bank };
+        empty.known_width = self.known_width;
         Ok(Some(empty))
     }
 
     /// Adds what another learner has learnt. Rows of either that wait for a full block are learnt first.
     pub fn merge(mut self, mut other: Self) -> Result<Self> {
         self.check_mergeable(&other)?;
+        // Sparse rows of either may have columns that the other has not seen.
+        let width = self.known_width.max(other.known_width);
+        self.widen(width);
+        other.widen(width);
         let mut unused = Vec::new();
         self.flush(&mut unused)?;
         other.flush(&mut unused)?;
@@ -94,8 +99,12 @@ impl StreamingRidge {
         if a.half_life != b.half_life {
             return differ("half-life", format!("{:?}", b.half_life), format!("{:?}", a.half_life));
         }
+        if a.ridge != b.ridge {
+            return differ("ridge", format!("{:?}", b.ridge), format!("{:?}", a.ridge));
+        }
         if let (Some(mine), Some(theirs)) = (self.width(), other.width())
             && mine != theirs
+            && !(self.is_sparse() && other.is_sparse())
         {
             return differ("features", theirs.to_string(), mine.to_string());
         }

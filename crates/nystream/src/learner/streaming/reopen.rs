@@ -102,6 +102,11 @@ impl Watch {
         Ok(())
     }
 
+    /// Makes sparse rows wider.
+    pub fn widen(&mut self, width: usize) {
+        [&mut self.reference, &mut self.window].into_iter().flatten().for_each(|rows| rows.widen(width));
+    }
+
     /// Share of the energy of the last full window that the atoms span.
     pub fn recent_captured(&self) -> Option<f64> {
         self.header.recent.map(|shares| 1.0 - shares.mean)

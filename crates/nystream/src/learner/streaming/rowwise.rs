@@ -58,7 +58,9 @@ impl StreamingRidge {
         let offsets = [0, stored(row)];
         let rows = view(row, &offsets, self.width())?;
         self.check(rows, codes, Some(&[weight]))?;
+        self.widen(rows.cols());
         self.pending.extend(rows, codes, &[weight]);
+        self.pending.rows.widen(self.known_width);
         self.answered.push(true);
         self.catch_up_into(predicted);
         if self.pending.len() >= self.next_block() {
