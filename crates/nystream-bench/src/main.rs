@@ -10,6 +10,7 @@ mod machine;
 mod memory;
 mod options;
 mod peers;
+mod rows;
 mod sketch;
 mod sketch_peers;
 mod table;
@@ -51,7 +52,9 @@ fn main() -> ExitCode {
 /// Runs what was asked for. False if some benchmark could not run.
 fn run(options: &Options) -> Outcome<bool> {
     println!("Machine: {}", machine::description());
-    println!("Peers: {}", Peer::start(1)?.versions()?);
+    if options.names.iter().any(|name| name.has_peers()) {
+        println!("Peers: {}", Peer::start(1)?.versions()?);
+    }
     let mut product = Product::new();
     for count in [1, 2] {
         let rate = threads(count)?.install(|| product.rate(1.0)) / 1e9;
@@ -74,6 +77,7 @@ fn run(options: &Options) -> Outcome<bool> {
             Name::Sketch => {
                 sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
             }
+            Name::Rows => rows::run(),
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {
                 kernel_block::run();

@@ -11,6 +11,7 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
   memory         peak memory of `nystream fit` on 5 and 10 million rows (a file of 2 GB, deleted afterwards)
   csv            reading numbers beside pandas
   sketch         cost of SQUEAK and INK-ESTIMATE; atoms of equal number beside BLESS
+  rows           ours alone: single rows through the streaming learner, predict and learn
   accuracy       real sets of NYSTREAM_DATA beside tuned scikit-learn (hours the first time)
   kernel-block   ours alone: blocks and single rows; runs only when named
 
@@ -28,13 +29,15 @@ pub enum Name {
     Memory,
     Csv,
     Sketch,
+    Rows,
     Accuracy,
     KernelBlock,
 }
 
 impl Name {
     /// Those that run when none is named.
-    const USUAL: [Self; 6] = [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Accuracy];
+    const USUAL: [Self; 7] =
+        [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Rows, Self::Accuracy];
 
     /// As a person writes it.
     pub fn word(self) -> &'static str {
@@ -44,9 +47,15 @@ impl Name {
             Self::Memory => "memory",
             Self::Csv => "csv",
             Self::Sketch => "sketch",
+            Self::Rows => "rows",
             Self::Accuracy => "accuracy",
             Self::KernelBlock => "kernel-block",
         }
+    }
+
+    /// Whether it runs beside peers.
+    pub fn has_peers(self) -> bool {
+        !matches!(self, Self::Rows | Self::KernelBlock)
     }
 
     fn parse(word: &str) -> Option<Self> {

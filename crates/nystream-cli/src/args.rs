@@ -85,6 +85,19 @@ pub struct TableArgs {
 }
 
 impl TableArgs {
+    /// The first of these options that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let all = [
+            ("target", !self.target.is_empty()),
+            ("ignore", !self.ignore.is_empty()),
+            ("categorical", self.categorical.is_some()),
+            ("missing", self.missing.is_some()),
+            ("task", self.task.is_some()),
+            ("scale", self.scale.is_some()),
+        ];
+        all.into_iter().find(|(_, given)| *given).map(|(name, _)| name)
+    }
+
     pub fn options(&self) -> TableOptions {
         TableOptions {
             targets: self.target.clone(),

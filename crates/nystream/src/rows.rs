@@ -268,6 +268,12 @@ impl RowBlock {
             Self::Sparse { cols, .. } => *cols = width,
         }
     }
+    /// Raises the number of columns of sparse rows; dense ones stay as they are.
+    pub fn widen(&mut self, width: usize) {
+        if let Self::Sparse { cols, .. } = self {
+            *cols = width.max(*cols);
+        }
+    }
     /// Forgets the rows, keeps the memory.
     pub fn clear(&mut self) {
         match self {

@@ -1,9 +1,78 @@
-//! What several commands say about a sketch.
+//! What several commands say about a sketch or a learner.
+
+use std::time::Duration;
 
 use nystream::fit::SavedSketch;
+use nystream::learner::StreamPass;
+use nystream::learner::streaming::Status;
 use nystream::sketch::{Schedule, SequentialDictionary, SketchReport};
+use serde_json::json;
 
+use crate::args::task_words;
 use crate::report::Report;
+
+/// Adds the errors of predictions made before their rows were learnt: over all rows, and over the last ones.
+pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
+    let (name, all, recent) = if classes {
+        ("mistake_rate", status.mistake_rate, status.recent_mistake_rate)
+    } else {
+        ("mse", status.mse, status.recent_mse)
+    };
+    report.put(name, all);
+    report.put(&format!("recent_{name}"), recent);
+}
+
+/// Adds how a streaming learner stands.
+pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
+    let options = pass.learner().options();
+    report.put("task", task_words(pass.preprocessor()));
+    report.put("rows", status.rows);
+    report.put("rows_waiting", status.waiting);
+    report.put("features", pass.preprocessor().feature_count());
+    report.put("budget", options.budget);
+    report.put("atoms", status.atoms);
+    if let Some(kernel) = &status.kernel {
+        report.put("kernel", kernel.name());
+        if let Some(bandwidth) = kernel.bandwidth() {
+            report.put("bandwidth", bandwidth);
+        }
+    }
+    report.put("competing", status.competing);
+    report.put("ridge", status.ridge);
+    report.put("leverage_ridge", status.leverage_ridge);
+    report.put("effective_dim", status.effective_dim);
+    report.put("captured", status.captured);
+    put_changes(report, status);
+    put_errors(report, status, pass.is_classification());
+    report.put_bytes("bytes_held", status.bytes_held as u64);
+}
+
+/// Adds how well recent rows are spanned, and changes of atoms if there were any.
+pub fn put_changes(report: &mut Report, status: &Status) {
+    if let Some(captured) = status.recent_captured {
+        report.put("recent_captured", captured);
+    }
+    report.put("atom_changes", status.changes);
+    if let Some(change) = &status.last_change {
+        let text = format!(
+            "after row {}: {} new atoms, {:.3} of recent energy captured where it was {:.3}, {:.4} of the sums lost",
+            change.rows, change.new_atoms, change.captured_after, change.captured_before, change.lost
+        );
+        let value = json!({
+            "rows": change.rows,
+            "new_atoms": change.new_atoms,
+            "lost": change.lost,
+            "captured_before": change.captured_before,
+            "captured_after": change.captured_after,
+        });
+        report.put_as("last_atom_change", value, text);
+    }
+}
+
+/// Rounded: more digits would say nothing.
+pub fn rows_per_second(rows: u64, time: Duration) -> f64 {
+    (rows as f64 / time.as_secs_f64().max(1e-9)).round()
+}
 
 /// Adds a sequential dictionary's account of itself, with its settings.
 pub fn put_sketch(report: &mut Report, saved: &SavedSketch, account: &SketchReport) {

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use nystream::fit::first_pass;
-use nystream::learner::streaming::StreamingOptions;
+use nystream::learner::streaming::{Reopen, StreamingOptions};
 use nystream::learner::{Evaluation, Shuffled};
 use nystream::solver::Ridge;
-use serde_json::{Value, json};
+use serde_json::json;
 
+use super::describe::{put_changes, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
@@ -41,6 +42,9 @@ pub struct EvaluateArgs {
     /// Rows after which a row counts half (default: every row counts the same)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     half_life: Option<f64>,
+    /// Whether atoms may change when rows come from where they do not reach: auto or off
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    reopen: Reopen,
     /// Shuffle the rows by this seed (default: the order of the file)
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
@@ -79,6 +83,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
         ridge: args.ridge,
         budget: args.budget,
         half_life: args.half_life,
+        reopen: args.reopen,
         seed: args.seed,
     };
     learner.validated()?;
@@ -124,10 +129,12 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
             report.put("bandwidth", bandwidth);
         }
     }
-    if let Some(ridge) = run.learner.ridge() {
-        report.put("ridge", ridge);
-    }
-    let score = run.learner.score();
+    let status = run.learner.status()?;
+    report.put("ridge", status.ridge);
+    report.put("leverage_ridge", status.leverage_ridge);
+    report.put("effective_dim", status.effective_dim);
+    report.put("captured", status.captured);
+    put_changes(&mut report, &status);
     match args.permutations {
         Some(count) => {
             let (mean, sd) = mean_and_sd(&errors);
@@ -135,15 +142,13 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
             report.put_as(name, json!({ "mean": mean, "sd": sd }), format!("{mean:.6} ± {sd:.6}"));
         }
         None => {
-            report.put(name, errors[0]);
-            let recent = if shuffled.classes() { score.recent_mistake_rate() } else { score.recent_mse() };
-            report.put(&format!("recent_{name}"), recent);
+            put_errors(&mut report, &status, shuffled.classes());
         }
     }
     report.put_seconds("seconds_learn", time);
-    let learnt = shuffled.len() as f64 * errors.len() as f64;
-    report.put("rows_per_second", Value::from((learnt / time.as_secs_f64().max(1e-9)).round()));
+    report.put("rows_per_second", rows_per_second(shuffled.len() as u64 * errors.len() as u64, time));
     report.put_seconds("seconds_total", start.elapsed());
+    report.put_bytes("bytes_held", status.bytes_held as u64);
     report.put_bytes("peak_bytes", peak_bytes());
     show(&report, common)
 }

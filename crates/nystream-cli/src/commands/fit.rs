@@ -6,13 +6,14 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
-use nystream::learner::streaming::StreamingOptions;
+use nystream::learner::streaming::{Reopen, Status, StreamingOptions};
 use nystream::model::TrainedModel;
 use nystream::preprocess::Task;
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::RecordSource;
 
+use super::describe::{put_changes, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
@@ -29,7 +30,11 @@ use crate::report::Report;
   zcat log.csv.gz | nystream fit - --method stream --model log.nys --checkpoint log.part --every 1000000
 
 stream reads the data once and predicts every row before it learns it. The first rows (five times the budget) settle
-columns, categories, labels and scaling; a label or a feature number that first appears later is an error.")]
+columns, categories, labels and scaling. A category or label that first appears later is an error; a LIBSVM feature number
+that does makes rows wider, unscaled. Parts of the data can be learnt apart and merged:
+  nystream fit monday.csv --method stream --model monday.nys --checkpoint monday.part
+  nystream fit tuesday.csv --method stream --model tuesday.nys --checkpoint tuesday.part --like monday.part
+  nystream merge monday.part tuesday.part --out both.part --model both.nys")]
 pub struct FitArgs {
     /// File (CSV, LIBSVM, JSON lines, Parquet, Arrow; gzip or not), `-` for standard input, or `synth:...`
     data: String,
@@ -71,15 +76,22 @@ pub struct FitArgs {
     /// Rows after which a row of a stream counts half (default: every row counts the same)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     half_life: Option<f64>,
-    /// Where a stream is saved as it runs, to go on from after an interruption
-    #[arg(long, value_name = "FILE", requires = "every")]
+    /// Whether a stream may change its atoms when rows come from where they do not reach: auto or off (default: auto)
+    #[arg(long, value_name = "WHEN")]
+    reopen: Option<Reopen>,
+    /// Where a stream is saved as it runs and at its end, to go on from after an interruption, or to merge
+    #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// Rows between checkpoints
+    /// Rows between checkpoints (default: only at the end)
     #[arg(long, value_name = "ROWS", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
     every: Option<u64>,
     /// A checkpoint to go on from, with the same data and options: the model is that of an uninterrupted run
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
+    /// A checkpoint of another part of the data, whose columns, scaling, kernel and atoms a stream begins with, so that both
+    /// can be merged; other options must be the same
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    like: Option<PathBuf>,
     /// Of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -110,8 +122,10 @@ impl FitArgs {
             let word = if self.method == Method::Exact { "exact" } else { "two-pass" };
             for (name, given) in [
                 ("half-life", self.half_life.is_some()),
+                ("reopen", self.reopen.is_some()),
                 ("checkpoint", self.checkpoint.is_some()),
                 ("resume", self.resume.is_some()),
+                ("like", self.like.is_some()),
             ] {
                 if given {
                     return Err(refuse(name, word, "--method stream"));
@@ -132,6 +146,11 @@ impl FitArgs {
                     }
                 }
                 options.budget = self.budget.unwrap_or(options.budget);
+                if let Some(name) = self.table.given().filter(|_| self.like.is_some()) {
+                    let found = "this option with --like".to_owned();
+                    let expected = "columns and scaling as they are in the file";
+                    return Err(nystream::Error::InvalidParam { name, found, expected });
+                }
             }
             Method::Exact => {
                 for (name, given) in [
@@ -162,25 +181,35 @@ impl FitArgs {
     }
 }
 
-/// One pass, with checkpoints if they are wanted. Also gives the error of the predictions made on the way.
+/// How a stream ended.
+struct Streamed {
+    status: Status,
+    /// Whether targets are classes.
+    classes: bool,
+    late_features: usize,
+}
+
+/// One pass, with checkpoints if they are wanted.
 fn stream(
     args: &FitArgs,
     options: FitOptions,
     source: &mut dyn RecordSource,
     progress: &mut Progress,
-) -> nystream::Result<(TrainedModel, (&'static str, f64))> {
+) -> nystream::Result<(TrainedModel, Streamed)> {
     let learner = StreamingOptions {
         kernel: options.kernel,
         bandwidth: options.bandwidth,
         ridge: args.ridge,
         budget: options.budget,
         half_life: args.half_life,
+        reopen: args.reopen.unwrap_or_default(),
         seed: args.seed,
     };
     learner.validated()?;
-    let mut pass = match &args.resume {
-        Some(path) => StreamPass::resume(path, source, &learner, progress)?,
-        None => StreamPass::begin(source, options.table, learner, progress)?,
+    let mut pass = match (&args.resume, &args.like) {
+        (Some(path), _) => StreamPass::resume(path, source, &learner, progress)?,
+        (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
+        (None, None) => StreamPass::begin(source, options.table, learner, progress)?,
     };
     let mut saved = pass.records();
     pass.advance_to_end(source, &mut |pass, records, share| {
@@ -194,10 +223,12 @@ fn stream(
         }
         Ok(())
     })?;
-    let name = if pass.is_classification() { "mistake_rate" } else { "mse" };
-    let (model, score) = pass.finish_with_score()?;
-    let error = if name == "mistake_rate" { score.mistake_rate() } else { score.mse() };
-    Ok((model, (name, error)))
+    if let Some(path) = &args.checkpoint {
+        pass.save(path)?;
+    }
+    let (classes, late) = (pass.is_classification(), pass.late_features());
+    let (model, learner) = pass.finish_with_learner()?;
+    Ok((model, Streamed { status: learner.status()?, classes, late_features: late }))
 }
 
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
@@ -212,12 +243,12 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let fitted = match args.method {
         Method::TwoPass => two_pass(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
         Method::Stream => {
-            stream(args, options, source.as_mut(), &mut progress).map(|(model, running)| (model, Some(running)))
+            stream(args, options, source.as_mut(), &mut progress).map(|(model, status)| (model, Some(status)))
         }
         Method::Exact => exact(source.as_mut(), &options, &mut progress).map(|model| (model, None)),
     };
     progress.finish();
-    let (mut model, ahead) = fitted?;
+    let (mut model, streamed) = fitted?;
     let learnt = start.elapsed();
     if args.no_std {
         model = model.without_uncertainty();
@@ -262,8 +293,13 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
     }
-    if let Some((name, error)) = ahead {
-        report.put(name, error);
+    if let Some(Streamed { status, classes, late_features }) = &streamed {
+        if *late_features > 0 {
+            report.put("late_features", *late_features);
+        }
+        put_errors(&mut report, status, *classes);
+        put_changes(&mut report, status);
+        report.put_bytes("bytes_held", status.bytes_held as u64);
     }
     if preprocessor.dropped_rows() > 0 {
         report.put("rows_dropped", preprocessor.dropped_rows());
@@ -285,6 +321,9 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
         report.put("note", format!("far fewer atoms than the budget: {reason}"));
     }
     report.put_seconds("seconds_learn", learnt);
+    if streamed.is_some() {
+        report.put("rows_per_second", rows_per_second(summary.rows, learnt));
+    }
     report.put_seconds("seconds_total", start.elapsed());
     report.put_bytes("peak_bytes", peak_bytes());
     show(&report, common)

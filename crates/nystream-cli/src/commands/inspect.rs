@@ -1,26 +1,28 @@
-//! `nystream inspect`: what is inside a model or sketch file.
+//! `nystream inspect`: what is inside a model, sketch or checkpoint file.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use nystream::fit::SavedSketch;
+use nystream::learner::StreamPass;
+use nystream::learner::streaming::KIND;
 use nystream::model::{TrainedModel, Uncertainty};
 use nystream::persist::Container;
 use nystream::preprocess::{ColumnKind, Preprocessor, Task};
 use nystream::sketch::SequentialDictionary;
 
-use super::describe::put_sketch;
+use super::describe::{put_sketch, put_stream};
 
 use crate::args::{Common, task_words};
 use crate::output::{Outcome, show};
 use crate::report::Report;
 
-/// Show what is inside a model or sketch file
+/// Show what is inside a model, sketch or checkpoint file
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   nystream inspect houses.nys")]
 pub struct InspectArgs {
-    /// Model or sketch file
+    /// Model, sketch or checkpoint of a stream
     model: PathBuf,
 }
 
@@ -33,6 +35,12 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     report.put("model", args.model.display().to_string());
     if let Ok(about) = std::fs::metadata(&args.model) {
         report.put_bytes("file_bytes", about.len());
+    }
+    if file.kind == KIND {
+        let pass = StreamPass::from_container(file)?;
+        put_stream(&mut report, &pass, &pass.learner().status()?);
+        put_columns(&mut report, pass.preprocessor());
+        return show(&report, common);
     }
     if file.kind == "sketch" {
         let saved = SavedSketch::from_container(file)?;

@@ -123,3 +123,73 @@ fn evaluate_reports_errors_of_every_order() {
     folder.refuses("evaluate synth:rings --learner nothing", &["nothing", "streaming-ridge"]);
     folder.refuses("evaluate synth:rings --budget 0", &["budget"]);
 }
+
+#[test]
+fn parts_of_a_stream_are_merged() {
+    let folder = Folder::new();
+    for (name, seed) in [("a", 1), ("b", 2)] {
+        folder.put(&format!("{name}.csv"), csv(2000, seed));
+    }
+    folder.put("test.csv", csv(500, 3));
+    let fit = "--method stream --budget 30 --quiet";
+    folder.works(&format!("fit a.csv {fit} --model a.nys --checkpoint a.part"));
+    folder.works(&format!("fit b.csv {fit} --model b.nys --checkpoint b.part --like a.part"));
+    let report = folder.json("merge a.part b.part --out c.part --model c.nys");
+    assert_eq!((&report["rows"], &report["merged"]), (&4000.into(), &2.into()), "{report}");
+    assert!(report["bytes_held"].as_u64().unwrap() > 0 && report["captured"].as_f64().unwrap() > 0.5, "{report}");
+    let rmse = |model: &str| folder.json(&format!("score {model} test.csv"))["rmse"].as_f64().unwrap();
+    let (merged, alone) = (rmse("c.nys"), rmse("a.nys"));
+    assert!(merged < 1.05 * alone, "{merged} {alone}");
+    assert_eq!(folder.json("inspect c.part")["rows"], 4000);
+    // What differs is named, with the files; nothing is written.
+    folder.works(&format!("fit b.csv {fit} --model d.nys --checkpoint d.part"));
+    folder.refuses("merge a.part d.part --out x.part", &["feature", "a.part", "d.part"]);
+    assert!(!folder.path("x.part").exists());
+    folder.refuses("merge a.part a.nys --out x.part", &["a.nys"]);
+    folder.refuses(&format!("fit b.csv {fit} --model x.nys --like a.part --scale none"), &["scale", "--like"]);
+    folder.refuses("fit b.csv --method stream --budget 31 --model x.nys --like a.part", &["budget", "31", "30"]);
+    folder.refuses("fit b.csv --model x.nys --like a.part", &["like", "stream"]);
+}
+
+#[test]
+fn features_that_first_come_late_make_rows_wider() {
+    let folder = Folder::new();
+    let mut numbers = Numbers::new(8);
+    let mut text = String::new();
+    for i in 0..9000 {
+        let (a, b, c) = (numbers.next(), numbers.next(), numbers.next());
+        let late = if i > 6000 { format!(" 9:{c}") } else { String::new() };
+        let y = (3.0 * a).sin() + b + if i > 6000 { c } else { 0.0 };
+        text.push_str(&format!("{y} 1:{a} 2:{b}{late}\n"));
+    }
+    folder.put("a.libsvm", &text);
+    let line = "fit a.libsvm --method stream --budget 40 --model m.nys";
+    let report = folder.json(&format!("{line} --checkpoint a.part --every 5000"));
+    assert_eq!((&report["features"], &report["late_features"]), (&9.into(), &7.into()), "{report}");
+    folder.works("score m.nys a.libsvm");
+    let whole = folder.bytes("m.nys");
+    folder.works(&format!("{line} --resume a.part"));
+    assert!(folder.bytes("m.nys") == whole);
+}
+
+#[test]
+fn atoms_follow_rows_to_a_new_region() {
+    let folder = Folder::new();
+    let mut numbers = Numbers::new(9);
+    let mut text = String::from("x,y,target\n");
+    for i in 0..9000 {
+        let away = if i < 5000 { 0.0 } else { 30.0 };
+        let (x, y) = (6.0 * numbers.next(), 6.0 * numbers.next());
+        text.push_str(&format!("{},{},{}\n", x + away, y + away, x.sin() + (2.0 * y).cos()));
+    }
+    folder.put("a.csv", &text);
+    let line = "evaluate a.csv --budget 50 --scale none";
+    let (on, off) = (folder.json(line), folder.json(&format!("{line} --reopen off")));
+    assert!(on["atom_changes"].as_u64().unwrap() > 0 && off["atom_changes"] == 0, "{on} {off}");
+    assert!(on["last_atom_change"]["captured_after"].as_f64() > on["last_atom_change"]["captured_before"].as_f64());
+    let recent = |report: &serde_json::Value| report["recent_mse"].as_f64().unwrap();
+    // Without atoms in reach the mean answers: the variance, about 1, is left.
+    assert!(recent(&on) < 0.25 * recent(&off), "{on} {off}");
+    folder.refuses("evaluate a.csv --reopen never", &["reopen", "auto"]);
+    folder.refuses("fit a.csv --model x.nys --reopen off", &["reopen", "stream"]);
+}

@@ -4,7 +4,7 @@
 //! with AVX2 and FMA, and that version runs where the processor has them. The two versions round
 //! differently (fused multiply-add), so results are the same for one machine, not across machines.
 
-use pulp::{Arch, Simd, WithSimd};
+pub(super) use crate::linalg::{Vectorised, multiply_add, vectorised};
 
 /// Numbers handled together: eight AVX2 registers, enough to hide the latency of an addition.
 pub(super) const LANES: usize = 32;
@@ -16,37 +16,6 @@ pub(super) struct Lanes(pub(super) [f64; LANES]);
 
 impl Lanes {
     pub(super) const ZERO: Self = Self([0.0; LANES]);
-}
-
-/// A computation compiled once for every instruction set.
-pub(super) trait Vectorised {
-    /// `FMA` says that `mul_add` is one instruction here. Must be `#[inline(always)]`, as everything it calls.
-    fn run<const FMA: bool, S: Simd>(self, simd: S);
-}
-
-struct Dispatched<T>(T);
-
-impl<T: Vectorised> WithSimd for Dispatched<T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        // Elsewhere (WebAssembly) `mul_add` is a library call even when there are vectors.
-        let fused = cfg!(any(target_arch = "x86", target_arch = "x86_64", target_arch = "aarch64"));
-        if fused && !S::IS_SCALAR { self.0.run::<true, S>(simd) } else { self.0.run::<false, S>(simd) }
-    }
-}
-
-/// Runs `task` in its best version for this processor.
-#[inline]
-pub(super) fn vectorised<T: Vectorised>(task: T) {
-    Arch::new().dispatch(Dispatched(task));
-}
-
-/// a·b + c, in one rounding where that is one instruction.
-#[inline(always)]
-pub(super) fn multiply_add<const FMA: bool>(a: f64, b: f64, c: f64) -> f64 {
-    if FMA { a.mul_add(b, c) } else { a * b + c }
 }
 
 /// Squared distances of `point` to 32 points stored feature by feature.

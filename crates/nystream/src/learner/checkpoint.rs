@@ -24,6 +24,8 @@ struct Place {
     records: u64,
     head_records: u64,
     head_fingerprint: String,
+    head_features: usize,
+    streams: u64,
 }
 
 impl StreamPass {
@@ -37,7 +39,8 @@ impl StreamPass {
         let mut file = self.learner.to_container()?;
         self.preprocessor.put_into(&mut file)?;
         let (head_records, head_fingerprint) = self.head.clone();
-        let place = Place { records: self.records, head_records, head_fingerprint };
+        let (records, head_features, streams) = (self.records, self.head_features, self.streams);
+        let place = Place { records, head_records, head_fingerprint, head_features, streams };
         file.document[KEY] =
             serde_json::to_value(place).map_err(|_| Error::Internal("a checkpoint could not be written"))?;
         let Recent { awaited, outputs, classes } = &self.recent;
@@ -45,6 +48,11 @@ impl StreamPass {
         file.put_f64("recent_outputs", &[outputs.len()], outputs.clone())?;
         file.put_f64("recent_classes", &[classes.len()], classes.clone())?;
         Ok(file)
+    }
+
+    /// Reads a checkpoint file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_container(Container::load(path)?)
     }
 
     /// Reads a checkpoint.
@@ -60,7 +68,8 @@ impl StreamPass {
         let head = (place.head_records, place.head_fingerprint);
         let origin = file.origin().to_owned();
         file.finish()?;
-        let pass = Self::from_parts(preprocessor, learner, place.records, head, recent);
+        let mut pass = Self::from_parts(preprocessor, learner, place.records, head, recent);
+        (pass.head_features, pass.streams) = (place.head_features, place.streams);
         pass.check(&origin)?;
         Ok(pass)
     }
@@ -73,6 +82,9 @@ impl StreamPass {
         }
         if self.learner.width().is_some_and(|width| width != self.preprocessor.feature_count()) {
             return wrong("a learner with another number of features than its preprocessor has");
+        }
+        if self.head_features > self.preprocessor.feature_count() || self.streams == 0 {
+            return wrong("a pass with fewer features than its head, or of no stream");
         }
         let classes = self.preprocessor.labels().len() as f64;
         let is_class = |class: &f64| class.fract() == 0.0 && (0.0..classes).contains(class);
@@ -94,6 +106,13 @@ impl StreamPass {
     ) -> Result<Self> {
         let pass = Self::from_container(Container::load(path)?)?;
         pass.learner.options().require_same(options)?;
+        if pass.streams > 1 {
+            return Err(Error::Incompatible {
+                field: "streams in the checkpoint".to_owned(),
+                found: format!("{}, merged", pass.streams),
+                expected: "one, to go on with; a new part can begin like this one".to_owned(),
+            });
+        }
         observer.stage("passing over what was learnt");
         let mut block = RecordBlock::default();
         let mut fingerprint = None;

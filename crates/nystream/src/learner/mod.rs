@@ -4,6 +4,7 @@ mod ahead;
 mod checkpoint;
 mod evaluate;
 mod fingerprint;
+mod joining;
 mod pass;
 pub mod streaming;
 

@@ -2,7 +2,9 @@
 //!
 //! The first records (as many as the learner's head) are read before any is learnt: columns, categories, labels and
 //! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
-//! label that first appears later is an error that names its row; name categories beforehand where that can happen.
+//! label that first appears later is an error that names its row; name categories beforehand where that can happen. A
+//! feature of sparse rows that first appears later makes the rows wider from there on: atoms have zeros there, and it is not
+//! scaled, as one that lies below the width of the first rows and never occurs in them is not.
 
 use std::collections::VecDeque;
 
@@ -10,7 +12,7 @@ use faer::Mat;
 
 use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
-use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
+use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
 use crate::model::{Summary, TrainedModel};
@@ -35,8 +37,12 @@ pub struct StreamPass {
     /// Records read before the first was learnt, and their fingerprint.
     pub(super) head: (u64, String),
     pub(super) recent: Recent,
+    /// Features that the head had; sparse rows may bring more.
+    pub(super) head_features: usize,
+    /// Passes that were merged into this one, and itself.
+    pub(super) streams: u64,
     binding: Option<Binding>,
-    block: RecordBlock,
+    pub(super) block: RecordBlock,
     batch: Batch,
     coded: Mat<f64>,
     outputs: Vec<f64>,
@@ -100,6 +106,8 @@ impl StreamPass {
     ) -> Self {
         Self {
             codes: TargetCodes::of(&preprocessor),
+            head_features: preprocessor.feature_count(),
+            streams: 1,
             preprocessor,
             learner,
             records,
@@ -118,14 +126,38 @@ impl StreamPass {
         if !source.read(&mut self.block, READ)? {
             return Ok(0);
         }
-        let binding = match &mut self.binding {
-            Some(binding) => binding,
-            None => self.binding.insert(self.preprocessor.bind(source.schema(), source.origin())?),
-        };
+        self.bind(source)?;
+        self.learn_block()?;
+        Ok(self.block.len() as u64)
+    }
+
+    /// Matches the columns of the source, which some know only after a block; once.
+    pub(super) fn bind(&mut self, source: &dyn RecordSource) -> Result<()> {
+        if self.binding.is_none() {
+            self.binding = Some(self.preprocessor.bind(source.schema(), source.origin())?);
+        }
+        Ok(())
+    }
+
+    /// Learns the block that was read.
+    pub(super) fn learn_block(&mut self) -> Result<()> {
+        self.widen()?;
+        let Some(binding) = &mut self.binding else { return Err(Error::Internal("a block before its columns")) };
         self.preprocessor.transform(binding, &self.block, &mut self.batch, true)?;
         self.learn()?;
         self.records += self.block.len() as u64;
-        Ok(self.block.len() as u64)
+        Ok(())
+    }
+
+    /// Learns what waits.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        let width = self.codes.outputs();
+        self.outputs.clear();
+        self.learner.flush(&mut self.outputs)?;
+        if matches!(self.codes, TargetCodes::Classes { .. }) {
+            self.recent.take(&self.outputs, width);
+        }
+        Ok(())
     }
 
     /// Reads and learns the rest of the source, reading ahead on another thread. After every block `then` is called with
@@ -141,33 +173,22 @@ impl StreamPass {
             return Ok(());
         }
         then(self, records, source.progress())?;
-        let Some(mut binding) = self.binding.take() else { return Err(Error::Internal("no binding")) };
-        let preprocessor = self.preprocessor.clone();
-        let done = read_ahead(source, &preprocessor, &mut binding, READ, &mut |ready| {
-            self.learn_batch(&ready.batch)?;
-            self.records += ready.records;
-            then(self, ready.records, ready.progress)
-        });
-        self.binding = Some(binding);
-        done
+        read_ahead(source, READ, &mut |block, progress| {
+            std::mem::swap(&mut self.block, block);
+            self.learn_block()?;
+            then(self, self.block.len() as u64, progress)
+        })
     }
 
     fn learn(&mut self) -> Result<()> {
-        let batch = std::mem::take(&mut self.batch);
-        let learnt = self.learn_batch(&batch);
-        self.batch = batch;
-        learnt
-    }
-
-    fn learn_batch(&mut self, batch: &Batch) -> Result<()> {
-        self.codes.encode(&batch.targets, &mut self.coded);
+        self.codes.encode(&self.batch.targets, &mut self.coded);
         let width = self.coded.ncols();
         let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
         self.outputs.clear();
-        let rows: Rows = batch.rows.rows();
+        let rows: Rows = self.batch.rows.rows();
         self.learner.learn(rows, &codes, None, &mut self.outputs)?;
         if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.awaited.extend(&batch.targets);
+            self.recent.awaited.extend(&self.batch.targets);
             self.recent.take(&self.outputs, width);
         }
         Ok(())
@@ -183,6 +204,11 @@ impl StreamPass {
         &self.preprocessor
     }
 
+    /// Features of sparse rows that first came after the head, where scaling was settled: they are not scaled.
+    pub fn late_features(&self) -> usize {
+        self.preprocessor.feature_count() - self.head_features
+    }
+
     /// Records read so far.
     pub fn records(&self) -> u64 {
         self.records
@@ -190,17 +216,13 @@ impl StreamPass {
 
     /// Learns what waits, and makes the model.
     pub fn finish(self) -> Result<TrainedModel> {
-        Ok(self.finish_with_score()?.0)
+        Ok(self.finish_with_learner()?.0)
     }
 
-    /// [`finish`](Self::finish), and the errors of all predictions made before their rows were learnt.
-    pub fn finish_with_score(mut self) -> Result<(TrainedModel, RunningScore)> {
+    /// [`finish`](Self::finish), and the learner with all rows learnt, for its status.
+    pub fn finish_with_learner(mut self) -> Result<(TrainedModel, StreamingRidge)> {
         let width = self.codes.outputs();
-        self.outputs.clear();
-        self.learner.flush(&mut self.outputs)?;
-        if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.take(&self.outputs, width);
-        }
+        self.flush()?;
         let Some(fit) = self.learner.solve()? else {
             let found = format!("{} rows with one value of the target", self.learner.rows());
             return Err(Error::InvalidParam { name: "rows", found, expected: "at least 8 rows whose targets differ" });
@@ -234,7 +256,7 @@ impl StreamPass {
             seed: options.seed,
         };
         let model = TrainedModel::new(self.preprocessor, regression, calibration, summary)?;
-        Ok((model, self.learner.score().clone()))
+        Ok((model, self.learner))
     }
 
     /// The error of the predictions made so far: the share of mistakes if targets are classes, else the mean square.
@@ -257,6 +279,11 @@ impl Recent {
             self.classes.push(class);
             self.outputs.extend_from_slice(outputs);
         }
+        self.shorten(width);
+    }
+
+    /// Keeps the last ones.
+    pub(super) fn shorten(&mut self, width: usize) {
         let surplus = self.classes.len().saturating_sub(CALIBRATE);
         self.classes.drain(..surplus);
         self.outputs.drain(..surplus * width);

@@ -9,6 +9,8 @@ mod columns;
 mod eigen;
 mod factoring;
 mod gram;
+mod triangle;
+mod vectorised;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
@@ -16,6 +18,8 @@ pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
 pub use gram::GramSum;
+pub(crate) use triangle::Triangle;
+pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 
 use faer::Par;
 

@@ -3,6 +3,7 @@
 use super::batch::{CodedBlock, prepare_sparse};
 use super::columns::OddRows;
 use super::options::{Missing, Scale, TableOptions};
+use super::preprocessor::{Inputs, Preprocessor};
 use super::scan::{LABEL_NAME, SQUARABLE, Tally};
 use super::scan_targets::{TargetCell, TargetScan};
 use super::statistics::SparseMoments;
@@ -88,15 +89,7 @@ impl SparseScan {
     }
 
     fn grow(&mut self, width: usize) -> Result<()> {
-        if self.moments.is_some() && width > MAX_COLUMNS {
-            let bytes = |columns: usize| columns as u64 * 48;
-            return Err(Error::TooLarge {
-                what: "scaling or imputing sparse columns",
-                needed_bytes: bytes(width),
-                allowed_bytes: bytes(MAX_COLUMNS),
-                advice: "use --scale none and no --missing mean",
-            });
-        }
+        check_width(width, self.moments.is_some(), 48)?;
         self.width = self.width.max(width);
         Ok(())
     }
@@ -137,6 +130,42 @@ impl SparseScan {
             }
         }
         Ok(summary)
+    }
+}
+
+/// Refuses more columns than statistics of so many bytes each are kept of.
+fn check_width(width: usize, statistics: bool, bytes: u64) -> Result<()> {
+    if statistics && width > MAX_COLUMNS {
+        return Err(Error::TooLarge {
+            what: "scaling or imputing sparse columns",
+            needed_bytes: width as u64 * bytes,
+            allowed_bytes: MAX_COLUMNS as u64 * bytes,
+            advice: "use --scale none and no --missing mean",
+        });
+    }
+    Ok(())
+}
+
+impl Preprocessor {
+    /// Takes in sparse columns up to this width that the first pass did not see. They are treated as those below its width
+    /// that never occurred: not scaled, and 0 where a cell is missing.
+    pub fn widen(&mut self, width: usize) -> Result<()> {
+        let parts = &mut self.parts;
+        let Inputs::Sparse { width: known } = &mut parts.inputs else {
+            return Err(Error::Internal("only sparse rows become wider"));
+        };
+        if width > *known {
+            check_width(width, !(parts.scale.is_empty() && parts.fill.is_empty()), 16)?;
+            *known = width;
+            let grow = |values: &mut Vec<f64>, value: f64| {
+                if !values.is_empty() {
+                    values.resize(width, value);
+                }
+            };
+            grow(&mut parts.scale, 1.0);
+            grow(&mut parts.fill, 0.0);
+        }
+        Ok(())
     }
 }
 

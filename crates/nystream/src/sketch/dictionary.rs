@@ -32,6 +32,10 @@ impl Dictionary {
         }
         Ok(Self { atoms, weights, indices, leverage_ridge })
     }
+    /// Makes sparse atoms wider; dense ones stay as they are.
+    pub fn widen(&mut self, width: usize) {
+        self.atoms.widen(width);
+    }
     /// The points.
     pub fn atoms(&self) -> &RowBlock {
         &self.atoms

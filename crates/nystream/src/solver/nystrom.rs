@@ -182,6 +182,17 @@ impl NystromSums {
         Ok(())
     }
 
+    /// Adds numbers to all targets so far, one each.
+    pub fn shift_targets(&mut self, by: &[f64]) {
+        for (t, &shift) in by.iter().enumerate() {
+            for (feature, sum) in self.cross.iter_mut().skip(t).step_by(by.len()).zip(&self.feature_sum) {
+                *feature += shift * sum;
+            }
+            self.target_squares[t] += shift * (2.0 * self.target_sum[t] + shift * self.weight);
+            self.target_sum[t] += shift * self.weight;
+        }
+    }
+
     /// Number of rows summed.
     pub fn rows(&self) -> u64 {
         self.rows
@@ -209,7 +220,8 @@ impl NystromSums {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
+        let whitening = self.whitening.as_ref().map_or(0, |map| 8 * map.dim() * (map.dim() + 1));
+        whitening + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 
     /// Solves for every target.

@@ -230,21 +230,44 @@ impl RecursiveRidge {
 
     /// The same learner, a row at a time from here on.
     pub fn rowwise(&self) -> RowwiseRidge {
-        let width = self.width();
-        // P = WᵀW with W = L⁻¹ in kernel coordinates; features turn into those by L⁻¹ S of the whitening.
-        let mut inverse = self.start.factor.inverse_factor();
+        let whitening = self.sums.whitening();
         let mut coefficients = self.start.theta.clone();
-        if let Some(whitening) = self.sums.whitening() {
-            let atoms = width - 1;
-            let mut left = Mat::from_fn(atoms, width, |i, j| inverse[(j, i)]);
-            whitening.transposed_in_place(left.as_mut());
-            for j in 0..atoms {
-                (0..width).for_each(|i| inverse[(i, j)] = left[(j, i)]);
-            }
-            whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, atoms));
+        if let Some(whitening) = whitening {
+            whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
-        let product = inverse.transpose() * &inverse;
-        RowwiseRidge::new(self.kernel, self.centres.clone(), product.as_ref(), &coefficients)
+        let factor = self.start.factor.lower();
+        RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients)
+    }
+
+    /// Makes sparse atoms wider: rows have come with columns that no atom has.
+    pub fn widen(&mut self, width: usize) {
+        self.dictionary.widen(width);
+        // The packing depends on the width, and must not depend on when the learner was saved.
+        self.centres = Centres::new(self.dictionary.atoms().rows());
+    }
+
+    /// Adds numbers to all targets so far, one each.
+    pub fn shift_targets(&mut self, by: &[f64]) -> Result<()> {
+        self.sums.shift_targets(by);
+        self.restart()
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();
+        let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
+        let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
+        let Scratch { features, solved, products, targets, residuals, diagonals, innovations } = &self.scratch;
+        let scratch = [features, solved, products, targets, residuals, diagonals];
+        let numbers: usize = scratch.into_iter().map(Vec::capacity).sum();
+        atoms
+            + self.overlap.as_ref().map_or(0, square)
+            + self.sums.size_bytes()
+            + start(&self.start)
+            + start(&self.next)
+            + innovations.size_bytes()
+            + self.workspace.size_bytes()
+            + 8 * numbers
     }
 
     fn width(&self) -> usize {

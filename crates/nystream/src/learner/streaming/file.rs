@@ -6,6 +6,7 @@ use super::bank::{Bank, Member};
 use super::head::Kept;
 use super::learner::{Phase, StreamingRidge};
 use super::options::StreamingOptions;
+use super::reopen::{Header, Watch};
 use super::score::RunningScore;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -23,10 +24,18 @@ struct Document {
     outputs: usize,
     features: usize,
     learnt: u64,
+    /// Which of the rows that wait were answered singly.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    answered: Vec<usize>,
+    /// Outputs that the next block's caller gets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    owed: Vec<f64>,
     score: RunningScore,
     /// What predicts while there is no learner, and Σw behind it; none after the head.
     head: Option<(Vec<f64>, f64)>,
     bank: Option<BankHeader>,
+    #[serde(default)]
+    watch: Header,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -56,6 +65,8 @@ impl StreamingRidge {
             outputs: self.outputs,
             features: self.width().unwrap_or(0),
             learnt: self.learnt,
+            answered: (0..self.answered.len()).filter(|&i| self.answered[i]).collect(),
+            owed: self.owed.clone(),
             score: self.score.clone(),
             head,
             bank: bank.map(|bank| BankHeader {
@@ -63,6 +74,7 @@ impl StreamingRidge {
                 next_ridge: bank.next_ridge,
                 members: bank.members.iter().map(MemberHeader::of).collect(),
             }),
+            watch: self.watch.header().clone(),
         };
         let document = serde_json::to_value(document)
             .map_err(|_| Error::Internal("a streaming learner's description could not be written"))?;
@@ -74,6 +86,7 @@ impl StreamingRidge {
         for (i, member) in bank.into_iter().flat_map(|bank| &bank.members).enumerate() {
             member.learner.put(&mut file, &format!("member{i}"))?;
         }
+        self.watch.put(&mut file)?;
         Ok(file)
     }
 
@@ -91,8 +104,18 @@ impl StreamingRidge {
         let (outputs, features) = (document.outputs, document.features);
         let mut learner = Self::new(document.options, outputs).map_err(|e| file.malformed(e.to_string()))?;
         learner.pending = take_kept(file, "pending", features, outputs)?;
+        learner.answered = vec![false; learner.pending.len()];
+        for i in document.answered {
+            *learner.answered.get_mut(i).ok_or_else(|| file.malformed("an answer to a row that does not wait"))? = true;
+        }
+        if !document.owed.len().is_multiple_of(outputs) {
+            return Err(file.malformed("outputs of a part of a row"));
+        }
+        learner.owed = document.owed;
+        learner.known_width = features;
         learner.learnt = document.learnt;
         learner.score = document.score;
+        learner.watch = Watch::from_file(file, document.watch, features)?;
         let bank = document.bank.map(|header| take_bank(file, header, features, outputs)).transpose()?;
         learner.phase = match (document.head, bank) {
             (Some((mean, weight)), bank) => {

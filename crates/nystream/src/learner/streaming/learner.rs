@@ -3,6 +3,8 @@
 use super::bank::Bank;
 use super::head::{Kept, fit, next_choice};
 use super::options::StreamingOptions;
+use super::reopen::Watch;
+use super::rowwise::{Live, follow_mean};
 use super::score::RunningScore;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
@@ -15,11 +17,21 @@ use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
 pub struct StreamingRidge {
     pub(super) options: StreamingOptions,
     pub(super) outputs: usize,
+    /// Number of features; 0 before the first row.
+    pub(super) known_width: usize,
     /// Rows learnt.
     pub(super) learnt: u64,
     /// Rows that wait for a full block.
     pub(super) pending: Kept,
+    /// Which of them were answered singly.
+    pub(super) answered: Vec<bool>,
+    /// Outputs of rows given as blocks whose turn came with a single row: the next block's caller gets them.
+    pub(super) owed: Vec<f64>,
+    /// What answers for single rows, once one has come since the last block.
+    pub(super) live: Option<Live>,
     pub(super) phase: Phase,
+    /// Whether rows come from where the atoms do not reach.
+    pub(super) watch: Watch,
     pub(super) score: RunningScore,
 }
 
@@ -39,47 +51,71 @@ impl StreamingRidge {
             return Err(Error::Shape { what: "outputs", found: 0, expected: 1 });
         }
         let phase = Phase::Head { kept: Kept::new(outputs), bank: None, mean: vec![0.0; outputs], weight: 0.0 };
-        Ok(Self { options, outputs, learnt: 0, pending: Kept::new(outputs), phase, score: RunningScore::default() })
+        Ok(Self {
+            options,
+            outputs,
+            known_width: 0,
+            learnt: 0,
+            pending: Kept::new(outputs),
+            answered: Vec::new(),
+            owed: Vec::new(),
+            live: None,
+            phase,
+            watch: Watch::default(),
+            score: RunningScore::default(),
+        })
     }
 
     /// Takes the next rows with their codes (row-major) and weights (none: 1 each). Appends, for every row whose turn has
-    /// come, the outputs predicted before it was learnt.
+    /// come, the outputs predicted before it was learnt. For an answer after every row see [`learn_row`](Self::learn_row).
     pub fn learn(&mut self, rows: Rows, codes: &[f64], weights: Option<&[f64]>, out: &mut Vec<f64>) -> Result<()> {
         self.check(rows, codes, weights)?;
+        self.widen(rows.cols());
         match weights {
             Some(weights) => self.pending.extend(rows, codes, weights),
             None => self.pending.extend(rows, codes, &vec![1.0; rows.len()]),
         }
+        self.pending.rows.widen(self.known_width);
+        self.answered.resize(self.pending.len(), false);
+        out.append(&mut self.owed);
         let mut done = 0;
         while self.pending.len() - done >= self.next_block() {
             let end = done + self.next_block();
             self.advance(done, end, out)?;
             done = end;
         }
-        if done > 0 {
-            self.pending.drop_front(done);
-        }
+        self.drop_pending(done);
         Ok(())
+    }
+
+    /// Forgets the first rows that wait: they are learnt.
+    pub(super) fn drop_pending(&mut self, count: usize) {
+        if count > 0 {
+            self.pending.drop_front(count);
+            self.answered.drain(..count);
+        }
     }
 
     /// Learns the rows that wait for a full block. Called in the middle of a stream, later predictions may change in
     /// their last digits.
     pub fn flush(&mut self, out: &mut Vec<f64>) -> Result<()> {
+        out.append(&mut self.owed);
         while self.pending.len() > 0 {
             let end = self.pending.len().min(self.next_block());
             self.advance(0, end, out)?;
-            self.pending.drop_front(end);
+            self.drop_pending(end);
         }
         Ok(())
     }
 
-    fn check(&self, rows: Rows, codes: &[f64], weights: Option<&[f64]>) -> Result<()> {
+    pub(super) fn check(&self, rows: Rows, codes: &[f64], weights: Option<&[f64]>) -> Result<()> {
         let shape = |what, found, expected| {
             if found == expected { Ok(()) } else { Err(Error::Shape { what, found, expected }) }
         };
         shape("codes", codes.len(), rows.len() * self.outputs)?;
         shape("weights", weights.map_or(rows.len(), <[f64]>::len), rows.len())?;
-        if let Some(width) = self.width() {
+        // Sparse rows may have columns that none before had.
+        if let Some(width) = self.width().filter(|_| !(self.is_sparse() && matches!(rows, Rows::Sparse(_)))) {
             shape("features", rows.cols(), width)?;
         }
         let bad = |name, found: f64, expected| Error::InvalidParam { name, found: found.to_string(), expected };
@@ -97,13 +133,56 @@ impl StreamingRidge {
 
     /// Number of features, once there are rows.
     pub fn width(&self) -> Option<usize> {
-        if self.pending.len() > 0 {
-            return Some(self.pending.rows.cols());
-        }
+        (self.known_width > 0).then_some(self.known_width)
+    }
+
+    pub(super) fn is_sparse(&self) -> bool {
         match &self.phase {
-            Phase::Head { kept, .. } => (kept.len() > 0).then(|| kept.rows.cols()),
-            Phase::Stream { bank } => Some(bank.leader().dictionary().atoms().cols()),
+            _ if self.pending.len() > 0 => self.pending.rows.is_sparse(),
+            Phase::Head { kept, .. } => kept.len() == 0 || kept.rows.is_sparse(),
+            Phase::Stream { bank } => bank.leader().dictionary().atoms().is_sparse(),
         }
+    }
+
+    /// Takes in columns that no row had before; the atoms have zeros there. Dense rows never bring any.
+    pub(in crate::learner) fn widen(&mut self, width: usize) {
+        if width <= self.known_width {
+            return;
+        }
+        self.known_width = width;
+        self.live = None;
+        self.pending.rows.widen(width);
+        self.watch.widen(width);
+        let bank = match &mut self.phase {
+            Phase::Head { kept, bank, .. } => {
+                kept.rows.widen(width);
+                bank.as_mut()
+            }
+            Phase::Stream { bank } => Some(bank),
+        };
+        bank.into_iter().flat_map(|bank| &mut bank.members).for_each(|member| member.learner.widen(width));
+    }
+
+    /// Adds numbers to all codes so far, one an output: the same targets, counted from elsewhere.
+    pub(in crate::learner) fn shift_codes(&mut self, by: &[f64]) -> Result<()> {
+        let shift = |codes: &mut [f64]| {
+            codes.chunks_exact_mut(by.len()).for_each(|row| row.iter_mut().zip(by).for_each(|(c, by)| *c += by));
+        };
+        self.live = None;
+        shift(&mut self.pending.codes);
+        shift(&mut self.owed);
+        let bank = match &mut self.phase {
+            Phase::Head { kept, bank, mean, .. } => {
+                shift(&mut kept.codes);
+                shift(mean);
+                bank.as_mut()
+            }
+            Phase::Stream { bank } => Some(bank),
+        };
+        for member in bank.into_iter().flat_map(|bank| &mut bank.members) {
+            member.learner.shift_targets(by)?;
+        }
+        Ok(())
     }
 
     /// Rows that the next block takes: it ends where choices are made.
@@ -118,26 +197,26 @@ impl StreamingRidge {
         }
     }
 
-    /// Predicts and learns rows `start..end` of those pending.
-    fn advance(&mut self, start: usize, end: usize, out: &mut Vec<f64>) -> Result<()> {
+    /// Predicts and learns rows `start..end` of those pending. Gives the outputs of those not answered already.
+    pub(super) fn advance(&mut self, start: usize, end: usize, out: &mut Vec<f64>) -> Result<()> {
+        self.live = None;
         let rows = self.pending.rows.rows().slice(start, end);
         let codes = self.pending.code_matrix(start, end);
         let weights = &self.pending.weights[start..end];
         let decay = self.options.decay();
-        let from = out.len();
+        let mut predictions = Vec::with_capacity((end - start) * self.outputs);
         match &mut self.phase {
             Phase::Head { kept, bank, mean, weight } => {
                 match bank {
                     Some(bank) => {
-                        out.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                        predictions.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
                     }
                     None => {
                         for i in 0..end - start {
-                            out.extend_from_slice(mean);
-                            *weight = decay * *weight + weights[i];
-                            for (t, mean) in mean.iter_mut().enumerate() {
-                                *mean += weights[i] / *weight * (codes[(i, t)] - *mean);
-                            }
+                            predictions.extend_from_slice(mean);
+                            let row = (start + i) * self.outputs;
+                            let codes = &self.pending.codes[row..row + self.outputs];
+                            follow_mean(mean, weight, codes, weights[i], decay);
                         }
                     }
                 }
@@ -151,7 +230,8 @@ impl StreamingRidge {
                 }
             }
             Phase::Stream { bank } => {
-                out.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                predictions.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                self.watch.take(rows, self.learnt, bank, &self.options)?;
                 bank.elect();
                 bank.narrow();
                 bank.choose_ridges(&self.options)?;
@@ -160,8 +240,12 @@ impl StreamingRidge {
         self.learnt += (end - start) as u64;
         self.next_phase()?;
         let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
-        for (predicted, codes) in out[from..].chunks_exact(self.outputs).zip(row_major.chunks_exact(self.outputs)) {
+        let rows = predictions.chunks_exact(self.outputs).zip(row_major.chunks_exact(self.outputs));
+        for ((predicted, codes), answered) in rows.zip(&self.answered[start..end]) {
             self.score.push(predicted, codes);
+            if !answered {
+                out.extend_from_slice(predicted);
+            }
         }
         Ok(())
     }

@@ -10,10 +10,11 @@
 //! or start them with `like`.
 
 use super::bank::{Bank, Member};
-use super::head::Kept;
 use super::learner::{Phase, StreamingRidge};
+use super::reopen::Watch;
 use crate::error::{Error, Result};
-use crate::rows::RowBlock;
+use crate::kernel::Kernel;
+use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
 use crate::solver::{NystromSums, RecursiveRidge, move_sums};
 
@@ -34,12 +35,17 @@ impl StreamingRidge {
         let mut bank = Bank::alone(learner, bank.members[bank.leader].method);
         bank.next_ridge = 2.0 * self.options.head_rows() as f64;
         empty.phase = Phase::Stream { bank };
+        empty.known_width = self.known_width;
         Ok(Some(empty))
     }
 
     /// Adds what another learner has learnt. Rows of either that wait for a full block are learnt first.
     pub fn merge(mut self, mut other: Self) -> Result<Self> {
         self.check_mergeable(&other)?;
+        // Sparse rows of either may have columns that the other has not seen.
+        let width = self.known_width.max(other.known_width);
+        self.widen(width);
+        other.widen(width);
         let mut unused = Vec::new();
         self.flush(&mut unused)?;
         other.flush(&mut unused)?;
@@ -67,7 +73,9 @@ impl StreamingRidge {
             }
         }
         self.score = score;
-        self.pending = Kept::new(self.outputs);
+        self.live = None;
+        // Other atoms, or rows of more than one stream: what is usual must be found again.
+        self.watch = Watch::default();
         Ok(self)
     }
 
@@ -88,8 +96,12 @@ impl StreamingRidge {
         if a.half_life != b.half_life {
             return differ("half-life", format!("{:?}", b.half_life), format!("{:?}", a.half_life));
         }
+        if a.ridge != b.ridge {
+            return differ("ridge", format!("{:?}", b.ridge), format!("{:?}", a.ridge));
+        }
         if let (Some(mine), Some(theirs)) = (self.width(), other.width())
             && mine != theirs
+            && !(self.is_sparse() && other.is_sparse())
         {
             return differ("features", theirs.to_string(), mine.to_string());
         }
@@ -118,11 +130,22 @@ fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64
     }
     let mut union: RowBlock = a.atoms().clone();
     union.extend(b.atoms().rows());
-    let options = DictionaryOptions { seed, ..DictionaryOptions::new(budget) };
-    let (chosen, _) = build(DictionaryMethod::RpCholesky, &kernel, union.rows(), &options)?;
-    let weights = vec![1.0; chosen.len()];
-    let dictionary = Dictionary::new(chosen.atoms().clone(), weights, chosen.indices().to_vec(), a.leverage_ridge())?;
+    let dictionary = choose_atoms(&kernel, union.rows(), budget, seed, a.leverage_ridge())?;
     let mut sums: NystromSums = move_sums(&kernel, mine.sums(), a, &dictionary, precise)?;
     sums.merge(&move_sums(&kernel, theirs.sums(), b, &dictionary, precise)?)?;
     RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())
+}
+
+/// Atoms chosen from rows by randomly pivoted Cholesky, for plain features.
+pub(super) fn choose_atoms(
+    kernel: &Kernel,
+    rows: Rows,
+    budget: usize,
+    seed: u64,
+    leverage_ridge: f64,
+) -> Result<Dictionary> {
+    let options = DictionaryOptions { seed, ..DictionaryOptions::new(budget) };
+    let (chosen, _) = build(DictionaryMethod::RpCholesky, kernel, rows, &options)?;
+    let weights = vec![1.0; chosen.len()];
+    Dictionary::new(chosen.atoms().clone(), weights, chosen.indices().to_vec(), leverage_ridge)
 }

@@ -9,10 +9,12 @@
 //! 2. **Bank.** After the head, a few bandwidths around the chosen one each follow the stream with atoms and sums of their
 //!    own, judged by their own one-step-ahead errors; the best so far answers. When the stream is twenty times the budget
 //!    long, the best stays and the others are dropped.
-//! 3. **Stream.** Atoms stay as they are: changing them often costs more than it brings. The ridge is chosen anew by
+//! 3. **Stream.** Atoms stay as they are, for changing them often costs more than it brings; only when rows come from where
+//!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.
 //!
 //! What is held does not grow with the stream: O(m²) a member of the bank, the head's rows until the bank is dropped.
+//! Single rows are answered at once ([`StreamingRidge::predict_row`], [`StreamingRidge::learn_row`]).
 //! How rows are cut into calls does not matter, nor does the number of threads.
 
 mod bank;
@@ -21,11 +23,18 @@ mod head;
 mod learner;
 mod merge;
 mod options;
+mod reopen;
+mod rowwise;
 mod score;
+mod status;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_reopen;
 
 pub use file::KIND;
 pub use learner::StreamingRidge;
-pub use options::StreamingOptions;
+pub use options::{Reopen, StreamingOptions};
+pub use reopen::Change;
 pub use score::RunningScore;
+pub use status::Status;

@@ -1,5 +1,7 @@
 //! What a caller may set of the streaming learner.
 
+use std::str::FromStr;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
@@ -27,8 +29,37 @@ pub struct StreamingOptions {
     pub budget: usize,
     /// Rows after which a row counts half; none: every row counts the same for ever.
     pub half_life: Option<f64>,
+    /// Whether atoms may change after the head, where rows come that the atoms do not reach.
+    #[serde(default)]
+    pub reopen: Reopen,
     /// Of all random choices.
     pub seed: u64,
+}
+
+/// Whether atoms may change after the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reopen {
+    /// When rows come from where the atoms do not reach.
+    #[default]
+    Auto,
+    /// Never.
+    Off,
+}
+
+impl FromStr for Reopen {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "off" => Ok(Self::Off),
+            _ => {
+                let found = format!("'{text}'");
+                Err(Error::InvalidParam { name: "reopen", found, expected: "'auto' or 'off'" })
+            }
+        }
+    }
 }
 
 impl Default for StreamingOptions {
@@ -40,6 +71,7 @@ impl Default for StreamingOptions {
             ridge: Ridge::Auto,
             budget: 1000,
             half_life: None,
+            reopen: Reopen::Auto,
             seed: 0,
         }
     }
@@ -80,6 +112,7 @@ impl StreamingOptions {
             ("ridge", format!("{:?}", self.ridge), format!("{:?}", other.ridge)),
             ("budget", self.budget.to_string(), other.budget.to_string()),
             ("half-life", format!("{:?}", self.half_life), format!("{:?}", other.half_life)),
+            ("reopen", format!("{:?}", self.reopen), format!("{:?}", other.reopen)),
             ("seed", self.seed.to_string(), other.seed.to_string()),
         ];
         match fields.into_iter().find(|(_, mine, theirs)| mine != theirs) {

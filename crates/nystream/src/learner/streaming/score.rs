@@ -41,6 +41,11 @@ impl RunningScore {
         self.mistakes += other.mistakes;
     }
 
+    /// Bytes held.
+    pub(super) fn size_bytes(&self) -> usize {
+        self.recent.capacity() * size_of::<(f64, bool)>()
+    }
+
     /// Rows judged.
     pub fn rows(&self) -> u64 {
         self.rows

@@ -6,13 +6,13 @@ use crate::fit::Bandwidth;
 use crate::model::PredictWorkspace;
 use crate::persist::Container;
 use crate::random::Generator;
-use crate::rows::{RowBlock, Rows, SparseRows};
+use crate::rows::{Row, RowBlock, Rows, SparseRows};
 use crate::solver::Ridge;
 
-const COLS: usize = 3;
+pub(super) const COLS: usize = 3;
 
 /// Rows with a smooth target, and codes of two outputs.
-fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     let mut rng = Generator::new(seed);
     let data: Vec<f64> = (0..rows * COLS).map(|_| rng.normal()).collect();
     let codes = data
@@ -23,12 +23,18 @@ fn stream(rows: usize, seed: u64) -> (Vec<f64>, Vec<f64>) {
     (data, codes)
 }
 
-fn options(budget: usize) -> StreamingOptions {
+pub(super) fn options(budget: usize) -> StreamingOptions {
     StreamingOptions { budget, seed: 5, ..StreamingOptions::default() }
 }
 
 /// Learns rows `start..end` in pieces of the given sizes, over and over.
-fn feed(learner: &mut StreamingRidge, data: &[f64], codes: &[f64], range: (usize, usize), sizes: &[usize]) -> Vec<f64> {
+pub(super) fn feed(
+    learner: &mut StreamingRidge,
+    data: &[f64],
+    codes: &[f64],
+    range: (usize, usize),
+    sizes: &[usize],
+) -> Vec<f64> {
     let mut out = Vec::new();
     let (mut start, end) = range;
     for size in sizes.iter().cycle() {
@@ -43,7 +49,7 @@ fn feed(learner: &mut StreamingRidge, data: &[f64], codes: &[f64], range: (usize
     out
 }
 
-fn bytes(learner: &StreamingRidge) -> Vec<u8> {
+pub(super) fn bytes(learner: &StreamingRidge) -> Vec<u8> {
     learner.to_container().unwrap().to_bytes().unwrap()
 }
 
@@ -293,4 +299,78 @@ fn incompatible_learners_are_refused_by_name() {
     assert_eq!(refused(fixed(1.0), fixed(2.0)), "bandwidth");
     assert_eq!(refused(fixed(1.0), StreamingOptions { budget: 21, ..fixed(1.0) }), "budget");
     assert_eq!(refused(fixed(1.0), StreamingOptions { half_life: Some(9.0), ..fixed(1.0) }), "half-life");
+}
+
+#[test]
+fn targets_can_be_counted_from_elsewhere() {
+    let (data, codes) = stream(900, 12);
+    let far: Vec<f64> = codes.chunks_exact(2).flat_map(|y| [y[0] + 3.0, y[1] - 7.0]).collect();
+    let fixed = StreamingOptions { bandwidth: Bandwidth::Fixed(1.5), ridge: Ridge::Fixed(0.5), ..options(30) };
+    let row = Rows::dense(&data[..COLS], 1, COLS).unwrap();
+    // With rows that wait in the head, and after it.
+    for end in [101, 870] {
+        let (mut here, mut there) =
+            (StreamingRidge::new(fixed.clone(), 2).unwrap(), StreamingRidge::new(fixed.clone(), 2).unwrap());
+        feed(&mut here, &data, &codes, (0, end), &[end]);
+        feed(&mut there, &data, &far, (0, end), &[end]);
+        here.shift_codes(&[3.0, -7.0]).unwrap();
+        let answers = |learner: &mut StreamingRidge| {
+            let mut values = [0.0; 2];
+            learner.predict_row(row.row(0), &mut values).unwrap();
+            values
+        };
+        let (a, b) = (answers(&mut here), answers(&mut there));
+        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-8), "{a:?} {b:?}");
+    }
+}
+
+/// Rows of features 0..4, of which all from `late` on may also have features 4..7; sparse, as wide as they reach or as told.
+#[test]
+fn sparse_rows_become_wider() {
+    let mut rng = Generator::new(13);
+    let rows: Vec<(Vec<u32>, Vec<f64>)> = (0..1500)
+        .map(|i| {
+            let width = if i < 900 { 4 } else { 7 };
+            let indices: Vec<u32> = (0..width).filter(|_| rng.bernoulli(0.6)).collect();
+            let values = indices.iter().map(|_| rng.normal()).collect();
+            (indices, values)
+        })
+        .collect();
+    let code = |i: usize| rows[i].0.iter().zip(&rows[i].1).map(|(j, v)| f64::from(j + 1) * v).sum::<f64>().sin();
+    let give = |learner: &mut StreamingRidge, range: std::ops::Range<usize>, told: usize, out: &mut Vec<f64>| {
+        for i in range {
+            let (indices, values) = &rows[i];
+            let reach = indices.last().map_or(1, |last| *last as usize + 1);
+            let offsets = [0, indices.len()];
+            let view = SparseRows::new(&offsets, indices, values, reach.max(told)).unwrap();
+            learner.learn(Rows::Sparse(view), &[code(i)], None, out).unwrap();
+        }
+    };
+    let (mut narrow, mut wide) = (Vec::new(), Vec::new());
+    let mut growing = StreamingRidge::new(options(30), 1).unwrap();
+    give(&mut growing, 0..1500, 0, &mut narrow);
+    let mut told = StreamingRidge::new(options(30), 1).unwrap();
+    give(&mut told, 0..1500, 7, &mut wide);
+    assert_eq!((growing.width(), told.width()), (Some(7), Some(7)));
+    assert!(narrow.iter().zip(&wide).all(|(a, b)| (a - b).abs() < 1e-8));
+    // Saved before and after rows became wider.
+    for cut in [700, 1000] {
+        let mut first = StreamingRidge::new(options(30), 1).unwrap();
+        let mut out = Vec::new();
+        give(&mut first, 0..cut, 0, &mut out);
+        let file = Container::from_bytes("test", &bytes(&first)).unwrap();
+        let mut second = StreamingRidge::from_container(file).unwrap();
+        give(&mut second, cut..1500, 0, &mut out);
+        assert!(out == narrow && bytes(&second) == bytes(&growing), "cut at {cut}");
+    }
+    // Single rows reach as far as they reach.
+    let mut single = StreamingRidge::new(options(30), 1).unwrap();
+    for (i, (indices, values)) in rows.iter().enumerate() {
+        let mut predicted = [0.0];
+        single.learn_row(Row::Sparse { indices, values }, &[code(i)], 1.0, &mut predicted).unwrap();
+        assert!(narrow.get(i).is_none_or(|expected| (expected - predicted[0]).abs() < 1e-8));
+    }
+    assert_eq!(single.width(), Some(7));
+    let dense = Rows::dense(&[0.0; 8], 1, 8).unwrap();
+    assert!(growing.learn(dense, &[0.0], None, &mut Vec::new()).is_err());
 }

@@ -1,0 +1,273 @@
+//! New atoms when rows come from where the old ones do not reach.
+//!
+//! What the atoms do not span of a row is k(x,x) − ‖φ(x)‖². Every few rows one is kept; whenever a window of them is full,
+//! the mean of their shares left out is compared with that of the first window after the head, by the usual test for two
+//! means. The threshold grows with the windows compared, so that on rows of one distribution the chance of ever passing it
+//! stays below [`FALSE_ALARMS`], as far as means are normal. Past it, atoms are chosen anew by randomly pivoted Cholesky
+//! from the old ones and half of the window, and judged on the other half: only if a good part of what was left out is
+//! spanned now do the sums move to them ([`move_sums`](crate::solver::move_sums)). Else this is how rows are from now on,
+//! and later windows are compared with it. So atoms change rarely: a false alarm ends with the old ones.
+//!
+//! What the sums lose by moving is reported. While several bandwidths compete nothing is changed.
+
+use faer::Mat;
+use serde::{Deserialize, Serialize};
+
+use super::bank::{Bank, Member};
+use super::merge::choose_atoms;
+use super::options::{Reopen, StreamingOptions};
+use crate::error::{Error, Result};
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::persist::Container;
+use crate::rows::{RowBlock, Rows};
+use crate::sketch::{Dictionary, DictionaryMethod};
+use crate::solver::{RecursiveRidge, Ridge, SolverOptions, Whitening, move_sums};
+
+/// Rows of a window.
+const WINDOW: usize = 256;
+/// Atoms for which one row in one more is kept, and the fewest rows of which one is kept: what the rows of a window cost is
+/// to stay small beside learning.
+const ATOMS_A_STRIDE: usize = 25;
+const LONGEST_STRIDE: usize = 16;
+/// Chance that a stream that never changes comes to a choice of new atoms.
+const FALSE_ALARMS: f64 = 1e-3;
+/// New atoms must bring what is left out of rows not among them down to this part. Chosen anew from rows of the same
+/// distribution, atoms of the same number leave out about as much as before.
+const WORTH: f64 = 0.75;
+
+/// A change of atoms.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    /// Rows learnt before it.
+    pub rows: u64,
+    /// Atoms that were not among the old ones.
+    pub new_atoms: usize,
+    /// Share of the kernel energy in the sums that they lost by moving.
+    pub lost: f64,
+    /// Share of the energy of recent rows that the old atoms spanned.
+    pub captured_before: f64,
+    /// Share that the new ones span, of rows that are not among them.
+    pub captured_after: f64,
+}
+
+/// Shares of energy left out: their number, mean and variance.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Shares {
+    count: f64,
+    mean: f64,
+    variance: f64,
+}
+
+/// What is watched.
+#[derive(Debug, Default)]
+pub(super) struct Watch {
+    /// The first window after the head, until it is judged by the learner that stays.
+    reference: Option<RowBlock>,
+    /// Rows of the window so far.
+    window: Option<RowBlock>,
+    header: Header,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Header {
+    /// How rows are while nothing is new.
+    usual: Option<Shares>,
+    /// How they were in the last window.
+    recent: Option<Shares>,
+    /// Windows compared with `usual`.
+    windows: u64,
+    pub changes: u64,
+    pub last: Option<Change>,
+}
+
+impl Watch {
+    /// Takes rows that were learnt, the first of them with this number, and changes the atoms where that is worth it.
+    pub fn take(&mut self, rows: Rows, first: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
+        if options.reopen == Reopen::Off {
+            return Ok(());
+        }
+        let stride = (options.budget / ATOMS_A_STRIDE).clamp(1, LONGEST_STRIDE) as u64;
+        for i in 0..rows.len() {
+            if (first + i as u64).is_multiple_of(stride) {
+                let window = self.window.get_or_insert_with(|| RowBlock::like(rows));
+                window.push(rows.row(i));
+                if window.len() == WINDOW {
+                    self.judge(first + i as u64 + 1, bank, options)?;
+                    if let Some(window) = &mut self.window {
+                        window.clear();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sparse rows wider.
+    pub fn widen(&mut self, width: usize) {
+        [&mut self.reference, &mut self.window].into_iter().flatten().for_each(|rows| rows.widen(width));
+    }
+
+    /// Share of the energy of the last full window that the atoms span.
+    pub fn recent_captured(&self) -> Option<f64> {
+        self.header.recent.map(|shares| 1.0 - shares.mean)
+    }
+
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        [&self.reference, &self.window].into_iter().flatten().map(RowBlock::size_bytes).sum()
+    }
+
+    fn judge(&mut self, learnt: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
+        let Some(window) = &self.window else { return Ok(()) };
+        let [member] = &mut bank.members[..] else {
+            // Which bandwidth stays is not known: the rows are kept to be judged by it.
+            if self.reference.is_none() {
+                self.reference = self.window.take();
+            }
+            return Ok(());
+        };
+        let left_out = left_out(&member.learner, member.learner.dictionary(), window.rows())?;
+        let now = Shares::of(&left_out);
+        self.header.recent = Some(now);
+        let usual = match (self.header.usual, self.reference.take()) {
+            (Some(usual), _) => usual,
+            (None, Some(rows)) => {
+                let usual = Shares::of(&self::left_out(&member.learner, member.learner.dictionary(), rows.rows())?);
+                *self.header.usual.insert(usual)
+            }
+            (None, None) => {
+                self.header.usual = Some(now);
+                return Ok(());
+            }
+        };
+        self.header.windows += 1;
+        if !now.above(&usual, self.header.windows) {
+            return Ok(());
+        }
+        match renewed(member, window.rows(), learnt, options, self.header.changes)? {
+            Some((learner, change)) => {
+                *member = Member::with_errors(learner, DictionaryMethod::RpCholesky, member.errors.clone());
+                self.header.changes += 1;
+                self.header.last = Some(change);
+            }
+            None => {
+                self.header.usual = Some(now);
+                self.header.windows = 0;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds rows to a file; the header belongs in the document.
+    pub fn put(&self, file: &mut Container) -> Result<()> {
+        for (name, rows) in [("reference", &self.reference), ("window", &self.window)] {
+            if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty()) {
+                file.put_rows(&format!("{name}_row"), rows.rows())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes out what [`put`](Self::put) added.
+    pub fn from_file(file: &mut Container, header: Header, features: usize) -> Result<Self> {
+        let spreads = [header.usual, header.recent];
+        let finite = |s: Shares| s.count > 1.0 && s.mean.is_finite() && s.variance.is_finite();
+        if !spreads.into_iter().flatten().all(finite) {
+            return Err(file.malformed("shares of energy that no rows can have"));
+        }
+        let mut rows = |name: &str| -> Result<Option<RowBlock>> {
+            if !file.has(&format!("{name}_rows")) && !file.has(&format!("{name}_row_offsets")) {
+                return Ok(None);
+            }
+            let rows = file.take_rows(&format!("{name}_row"), features)?;
+            let most = if name == "window" { WINDOW - 1 } else { WINDOW };
+            if rows.len() > most {
+                return Err(file.malformed(format!("{name}: {} rows, expected at most {most}", rows.len())));
+            }
+            Ok(Some(rows))
+        };
+        Ok(Self { reference: rows("reference")?, window: rows("window")?, header })
+    }
+}
+
+impl Shares {
+    fn of(values: &[f64]) -> Self {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        Self { count, mean, variance }
+    }
+
+    /// Whether the mean is above another's, beyond what chance does in any of so many comparisons. Comparison k may fail
+    /// with a chance of α/(k(k+1)), which add up to α; a normal variable passes √(2 ln 1/p) with less than p.
+    fn above(&self, other: &Self, comparisons: u64) -> bool {
+        let k = comparisons as f64;
+        let deviations = (2.0 * (k * (k + 1.0) / FALSE_ALARMS).ln()).sqrt();
+        let spread = (self.variance / self.count + other.variance / other.count).sqrt();
+        self.mean - other.mean > deviations * spread
+    }
+}
+
+/// Shares of the energy of rows that atoms leave out.
+fn left_out(learner: &RecursiveRidge, dictionary: &Dictionary, rows: Rows) -> Result<Vec<f64>> {
+    let kernel = learner.kernel();
+    let own = learner.sums().whitening().filter(|_| dictionary == learner.dictionary());
+    let made = if own.is_none() { Some(Whitening::new(kernel, dictionary, None)?) } else { None };
+    let whitening = own.or(made.as_ref()).ok_or(Error::Internal("features without a map to them"))?;
+    let mut features = Mat::zeros(rows.len(), dictionary.len());
+    let centres = Centres::new(dictionary.atoms().rows());
+    kernel.block(rows, &centres, &mut KernelWorkspace::default(), features.as_mut());
+    whitening.apply(features.as_mut());
+    let share = |i: usize| left_out_share(kernel, rows, i, features.row(i).iter().map(|v| v * v).sum());
+    Ok((0..rows.len()).map(share).collect())
+}
+
+fn left_out_share(kernel: &Kernel, rows: Rows, i: usize, captured: f64) -> f64 {
+    let energy = kernel.diagonal(rows.row(i));
+    if energy > 0.0 { (1.0 - captured / energy).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+/// The learner on new atoms, if they are worth it.
+fn renewed(
+    member: &Member,
+    window: Rows,
+    learnt: u64,
+    options: &StreamingOptions,
+    changes: u64,
+) -> Result<Option<(RecursiveRidge, Change)>> {
+    let (learner, kernel) = (&member.learner, *member.learner.kernel());
+    let old = learner.dictionary();
+    let half = |odd: usize| RowBlock::gather(window, &(odd..window.len()).step_by(2).collect::<Vec<_>>());
+    let (candidates, judges) = (half(0), half(1));
+    let mut union = old.atoms().clone();
+    union.extend(candidates.rows());
+    // Other random numbers at every change.
+    let seed = options.seed.wrapping_add(changes + 1);
+    let chosen = choose_atoms(&kernel, union.rows(), options.budget, seed, old.leverage_ridge())?;
+    let mean = |dictionary: &Dictionary| left_out(learner, dictionary, judges.rows()).map(|s| Shares::of(&s).mean);
+    let (before, after) = (mean(old)?, mean(&chosen)?);
+    if after > WORTH * before {
+        return Ok(None);
+    }
+    // Numbers of rows: of old atoms as they were, of new ones about where the window ended.
+    let number = |&place: &u64| old.indices().get(place as usize).copied().unwrap_or(learnt);
+    let numbers = chosen.indices().iter().map(number).collect();
+    let new_atoms = chosen.indices().iter().filter(|&&place| place as usize >= old.len()).count();
+    let to = Dictionary::new(chosen.atoms().clone(), chosen.weights().to_vec(), numbers, old.leverage_ridge())?;
+    let sums = move_sums(&kernel, learner.sums(), old, &to, learner.sums().is_whitened())?;
+    let fixed = SolverOptions { ridge: Ridge::Fixed(learner.ridge()), intercept: true };
+    let held = learner.sums().solve(&kernel, old, &fixed)?.captured;
+    let kept = sums.solve(&kernel, &to, &fixed)?.captured;
+    let change = Change {
+        rows: learnt,
+        new_atoms,
+        lost: (1.0 - kept / held.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
+        captured_before: 1.0 - before,
+        captured_after: 1.0 - after,
+    };
+    Ok(Some((RecursiveRidge::from_sums(kernel, to, sums, learner.ridge())?, change)))
+}

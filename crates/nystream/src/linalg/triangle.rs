@@ -1,0 +1,272 @@
+//! Lower triangles packed for one vector at a time: solves, and products with a symmetric matrix that changes by rank one.
+//!
+//! Four columns stand together, so that a vector is read once for four of them; each group of columns is as long as its
+//! longest, filled up with zeros to whole groups of lanes, so that no loop has a remainder. Vectors have
+//! [`Triangle::padded`] numbers, zeros at the end.
+
+use faer::MatRef;
+use pulp::Simd;
+
+use super::vectorised::{Vectorised, multiply_add, vectorised};
+
+/// Columns that stand together.
+const COLUMNS: usize = 4;
+/// Rows handled together.
+const LANES: usize = 8;
+
+/// A lower triangle, or the symmetric matrix of which it is one half.
+#[derive(Debug, Clone)]
+pub(crate) struct Triangle {
+    dim: usize,
+    /// For each group of columns: the square on the diagonal, then what is below it, both column by column.
+    data: Vec<f64>,
+}
+
+/// Rows below the square of a group, filled up.
+fn below(dim: usize, group: usize) -> usize {
+    dim.saturating_sub((group + 1) * COLUMNS).next_multiple_of(LANES)
+}
+
+impl Triangle {
+    /// The lower triangle of a matrix; ones fill up the diagonal.
+    pub fn of(matrix: MatRef<'_, f64>) -> Self {
+        Self::new(matrix.nrows(), |i, j| matrix[(i, j)])
+    }
+
+    /// The identity.
+    pub fn identity(dim: usize) -> Self {
+        Self::new(dim, |i, j| if i == j { 1.0 } else { 0.0 })
+    }
+
+    fn new(dim: usize, entry: impl Fn(usize, usize) -> f64) -> Self {
+        let mut data = Vec::new();
+        for group in 0..dim.div_ceil(COLUMNS) {
+            let (first, rest) = (group * COLUMNS, (group + 1) * COLUMNS);
+            for (rows, end) in [(first, rest), (rest, rest + below(dim, group))] {
+                for j in first..rest {
+                    data.extend((rows..end).map(|i| match i {
+                        i if i < dim && j <= i => entry(i, j),
+                        i if i == j => 1.0,
+                        _ => 0.0,
+                    }));
+                }
+            }
+        }
+        Self { dim, data }
+    }
+
+    /// Length of vectors that go with a triangle of this size.
+    pub fn padded(dim: usize) -> usize {
+        dim.next_multiple_of(COLUMNS) + LANES
+    }
+
+    /// x ← L⁻¹x.
+    pub fn forward(&self, x: &mut [f64]) {
+        vectorised(Forward { triangle: self, x });
+    }
+
+    /// x ← L⁻ᵀx.
+    pub fn backward(&self, x: &mut [f64]) {
+        vectorised(Backward { triangle: self, x });
+    }
+
+    /// P ← P + step g gᵀ, then y = Px, in one reading of P, of which this is the lower half.
+    pub fn update_then_multiply(&mut self, step: f64, g: &[f64], x: &[f64], y: &mut [f64]) {
+        vectorised(Symmetric { triangle: self, step, g, x, y });
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.data.capacity() * 8
+    }
+}
+
+struct Forward<'a> {
+    triangle: &'a Triangle,
+    x: &'a mut [f64],
+}
+
+impl Vectorised for Forward<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _: S) {
+        let dim = self.triangle.dim;
+        let mut data = &self.triangle.data[..];
+        for group in 0..dim.div_ceil(COLUMNS) {
+            let length = below(dim, group);
+            let (square, rest) = data.split_at(COLUMNS * COLUMNS);
+            let (columns, after) = rest.split_at(COLUMNS * length);
+            data = after;
+            let (head, tail) = self.x[group * COLUMNS..].split_at_mut(COLUMNS);
+            let mut minus = [0.0; COLUMNS];
+            for j in 0..COLUMNS {
+                let value = head[j] / square[j * COLUMNS + j];
+                for i in j + 1..COLUMNS {
+                    head[i] -= square[j * COLUMNS + i] * value;
+                }
+                head[j] = value;
+                minus[j] = -value;
+            }
+            let parts: [&[f64]; COLUMNS] = std::array::from_fn(|j| &columns[j * length..(j + 1) * length]);
+            let [a, b, c, d] = parts.map(|part| part.as_chunks::<LANES>().0);
+            let lanes = tail[..length].as_chunks_mut::<LANES>().0;
+            for ((((x, a), b), c), d) in lanes.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                for i in 0..LANES {
+                    let first = multiply_add::<FMA>(b[i], minus[1], multiply_add::<FMA>(a[i], minus[0], x[i]));
+                    x[i] = multiply_add::<FMA>(d[i], minus[3], multiply_add::<FMA>(c[i], minus[2], first));
+                }
+            }
+        }
+    }
+}
+
+struct Backward<'a> {
+    triangle: &'a Triangle,
+    x: &'a mut [f64],
+}
+
+impl Vectorised for Backward<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _: S) {
+        let dim = self.triangle.dim;
+        let mut data = &self.triangle.data[..];
+        for group in (0..dim.div_ceil(COLUMNS)).rev() {
+            let length = below(dim, group);
+            let (before, own) = data.split_at(data.len() - COLUMNS * (COLUMNS + length));
+            data = before;
+            let (square, columns) = own.split_at(COLUMNS * COLUMNS);
+            let (head, tail) = self.x[group * COLUMNS..].split_at_mut(COLUMNS);
+            let parts: [&[f64]; COLUMNS] = std::array::from_fn(|j| &columns[j * length..(j + 1) * length]);
+            let [a, b, c, d] = parts.map(|part| part.as_chunks::<LANES>().0);
+            let mut sums = [[0.0; LANES]; COLUMNS];
+            let lanes = tail[..length].as_chunks::<LANES>().0;
+            for ((((x, a), b), c), d) in lanes.iter().zip(a).zip(b).zip(c).zip(d) {
+                for i in 0..LANES {
+                    sums[0][i] = multiply_add::<FMA>(a[i], x[i], sums[0][i]);
+                    sums[1][i] = multiply_add::<FMA>(b[i], x[i], sums[1][i]);
+                    sums[2][i] = multiply_add::<FMA>(c[i], x[i], sums[2][i]);
+                    sums[3][i] = multiply_add::<FMA>(d[i], x[i], sums[3][i]);
+                }
+            }
+            for j in (0..COLUMNS).rev() {
+                let mut value = head[j] - total(&sums[j]);
+                for i in j + 1..COLUMNS {
+                    value -= square[j * COLUMNS + i] * head[i];
+                }
+                head[j] = value / square[j * COLUMNS + j];
+            }
+        }
+    }
+}
+
+struct Symmetric<'a> {
+    triangle: &'a mut Triangle,
+    step: f64,
+    g: &'a [f64],
+    x: &'a [f64],
+    y: &'a mut [f64],
+}
+
+impl Vectorised for Symmetric<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _: S) {
+        let dim = self.triangle.dim;
+        self.y.fill(0.0);
+        let mut data = &mut self.triangle.data[..];
+        for group in 0..dim.div_ceil(COLUMNS) {
+            let length = below(dim, group);
+            let (own, after) = data.split_at_mut(COLUMNS * (COLUMNS + length));
+            data = after;
+            let (square, columns) = own.split_at_mut(COLUMNS * COLUMNS);
+            let first = group * COLUMNS;
+            let (xs, x_below) = self.x[first..].split_at(COLUMNS);
+            let (gs, g_below) = self.g[first..].split_at(COLUMNS);
+            let (ys, y_below) = self.y[first..].split_at_mut(COLUMNS);
+            for j in 0..COLUMNS {
+                for i in j..COLUMNS {
+                    let entry = &mut square[j * COLUMNS + i];
+                    *entry += self.step * gs[j] * gs[i];
+                    ys[i] += *entry * xs[j];
+                    if i > j {
+                        ys[j] += *entry * xs[i];
+                    }
+                }
+            }
+            let steps: [f64; COLUMNS] = std::array::from_fn(|j| self.step * gs[j]);
+            let [x0, x1, x2, x3] = [xs[0], xs[1], xs[2], xs[3]];
+            let (a, rest) = columns.split_at_mut(length);
+            let (b, rest) = rest.split_at_mut(length);
+            let (c, d) = rest.split_at_mut(length);
+            let [a, b, c, d] = [a, b, c, d].map(|part| part.as_chunks_mut::<LANES>().0);
+            let (x_lanes, g_lanes) = (x_below[..length].as_chunks::<LANES>().0, g_below[..length].as_chunks().0);
+            let y_lanes = y_below[..length].as_chunks_mut::<LANES>().0;
+            let mut sums = [[0.0; LANES]; COLUMNS];
+            let all = y_lanes.iter_mut().zip(x_lanes).zip(g_lanes).zip(a).zip(b).zip(c).zip(d);
+            for ((((((y, x), g), a), b), c), d) in all {
+                let g: &[f64; LANES] = g;
+                for i in 0..LANES {
+                    a[i] = multiply_add::<FMA>(steps[0], g[i], a[i]);
+                    b[i] = multiply_add::<FMA>(steps[1], g[i], b[i]);
+                    c[i] = multiply_add::<FMA>(steps[2], g[i], c[i]);
+                    d[i] = multiply_add::<FMA>(steps[3], g[i], d[i]);
+                    sums[0][i] = multiply_add::<FMA>(a[i], x[i], sums[0][i]);
+                    sums[1][i] = multiply_add::<FMA>(b[i], x[i], sums[1][i]);
+                    sums[2][i] = multiply_add::<FMA>(c[i], x[i], sums[2][i]);
+                    sums[3][i] = multiply_add::<FMA>(d[i], x[i], sums[3][i]);
+                    let half = multiply_add::<FMA>(b[i], x1, multiply_add::<FMA>(a[i], x0, y[i]));
+                    y[i] = multiply_add::<FMA>(d[i], x3, multiply_add::<FMA>(c[i], x2, half));
+                }
+            }
+            (0..COLUMNS).for_each(|j| ys[j] += total(&sums[j]));
+        }
+    }
+}
+
+#[inline(always)]
+fn total(lanes: &[f64; LANES]) -> f64 {
+    let pairs: [f64; LANES / 2] = std::array::from_fn(|i| lanes[i] + lanes[i + LANES / 2]);
+    (pairs[0] + pairs[2]) + (pairs[1] + pairs[3])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linalg::Cholesky;
+    use crate::random::Generator;
+    use faer::Mat;
+
+    #[test]
+    fn solves_and_products_equal_those_of_the_matrix() {
+        for dim in [1, 3, 4, 5, 8, 12, 13, 40, 57] {
+            let mut rng = Generator::new(dim as u64);
+            let a = Mat::from_fn(dim, dim, |_, _| rng.normal());
+            let spd = &a * a.transpose() + Mat::<f64>::identity(dim, dim);
+            let factor = Cholesky::new(spd.as_ref(), "test").unwrap();
+            let triangle = Triangle::of(factor.factor());
+            let vector = |rng: &mut Generator| {
+                let mut x = vec![0.0; Triangle::padded(dim)];
+                x[..dim].iter_mut().for_each(|v| *v = rng.normal());
+                x
+            };
+            let column = |x: &[f64]| Mat::from_fn(dim, 1, |i, _| x[i]);
+            let close = |x: &[f64], y: &Mat<f64>| {
+                assert!((0..dim).all(|i| (x[i] - y[(i, 0)]).abs() < 1e-9 * (1.0 + y[(i, 0)].abs())), "{dim}");
+                assert!(x[dim..].iter().all(|v| *v == 0.0), "{dim}");
+            };
+            let x = vector(&mut rng);
+            let (mut fast, mut slow) = (x.clone(), column(&x));
+            triangle.forward(&mut fast);
+            factor.forward_in_place(slow.as_mut());
+            close(&fast, &slow);
+            triangle.backward(&mut fast);
+            factor.backward_in_place(slow.as_mut());
+            close(&fast, &slow);
+            let (mut half, mut whole, mut y) = (Triangle::identity(dim), Mat::<f64>::identity(dim, dim), x.clone());
+            for step in [-0.1, 0.3] {
+                let g = vector(&mut rng);
+                half.update_then_multiply(step, &g, &x, &mut y);
+                whole += faer::Scale(step) * (column(&g) * column(&g).transpose());
+                close(&y, &(&whole * column(&x)));
+            }
+        }
+    }
+}
