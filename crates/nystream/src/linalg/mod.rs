@@ -21,12 +21,34 @@ pub use gram::GramSum;
 pub(crate) use triangle::Triangle;
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 
+use std::cell::Cell;
+
 use faer::Par;
 
 /// Work below this many multiply-adds is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 20;
 
+thread_local! {
+    /// Tasks that share the threads with the one running here, itself among them.
+    static SIDE_BY_SIDE: Cell<usize> = const { Cell::new(1) };
+}
+
 /// Threads for a task of this many multiply-adds.
 pub(crate) fn parallelism(work: usize) -> Par {
-    if work < PARALLEL_WORK || rayon::current_num_threads() == 1 { Par::Seq } else { Par::rayon(0) }
+    let threads = rayon::current_num_threads() / SIDE_BY_SIDE.get();
+    if work < PARALLEL_WORK || threads <= 1 { Par::Seq } else { Par::rayon(threads) }
+}
+
+/// Runs two tasks of about the same size at once, each on half of the threads: faer's parallel products wait for each
+/// other, and would wait for a thread that the other task has.
+pub(crate) fn side_by_side<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    rayon::join(|| on_a_share(2, a), || on_a_share(2, b))
+}
+
+/// Runs a task that shares the threads with others.
+pub(crate) fn on_a_share<T>(tasks: usize, task: impl FnOnce() -> T) -> T {
+    let before = SIDE_BY_SIDE.replace(tasks);
+    let result = task();
+    SIDE_BY_SIDE.set(before);
+    result
 }

@@ -14,19 +14,23 @@
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef};
+use rayon::prelude::*;
 
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Factoring, parallelism};
+use crate::linalg::{Factoring, on_a_share, parallelism, side_by_side};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
 /// first block would lose digits to it.
 const INTERCEPT_PRIOR: f64 = 1e-4;
+
+/// Rows whose features are made together, by one thread.
+const STRIP: usize = 64;
 
 /// Sums over a stream, and the solution from them that the next block starts with.
 #[derive(Debug)]
@@ -41,7 +45,8 @@ pub struct RecursiveRidge {
     start: Start,
     /// Where the next block's start is made while this block is predicted.
     next: Start,
-    workspace: KernelWorkspace,
+    /// One a strip of rows.
+    workspaces: Vec<KernelWorkspace>,
     scratch: Scratch,
 }
 
@@ -89,8 +94,8 @@ impl RecursiveRidge {
         let centres = Centres::new(dictionary.atoms().rows());
         let overlap = (!sums.is_whitened()).then(|| kernel.matrix(dictionary.atoms().rows()));
         let (start, next) = (Start::empty(), Start::empty());
-        let (workspace, scratch) = (KernelWorkspace::default(), Scratch::default());
-        let mut learner = Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, workspace, scratch };
+        let (workspaces, scratch) = (Vec::new(), Scratch::default());
+        let mut learner = Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, workspaces, scratch };
         learner.restart()?;
         Ok(learner)
     }
@@ -221,7 +226,7 @@ impl RecursiveRidge {
             sums.add_weighted(features, scaled, energy);
             next.make(sums, regulariser)
         };
-        let (predicted, learnt) = rayon::join(predict, learn);
+        let (predicted, learnt) = side_by_side(predict, learn);
         predicted?;
         learnt?;
         std::mem::swap(&mut self.start, &mut self.next);
@@ -266,7 +271,7 @@ impl RecursiveRidge {
             + start(&self.start)
             + start(&self.next)
             + innovations.size_bytes()
-            + self.workspace.size_bytes()
+            + self.workspaces.iter().map(KernelWorkspace::size_bytes).sum::<usize>()
             + 8 * numbers
     }
 
@@ -277,24 +282,29 @@ impl RecursiveRidge {
     /// Writes √w (φ, 1) of the rows to the scratch memory, and their k(x,x).
     fn load(&mut self, rows: Rows, weights: Option<&[f64]>) {
         let (height, atoms) = (rows.len(), self.dictionary.len());
-        let scratch = &mut self.scratch;
+        let Self { kernel, centres, sums, workspaces, scratch, .. } = self;
         resize(&mut scratch.features, height * (atoms + 1));
-        let mut all = MatMut::from_column_major_slice_mut(&mut scratch.features, height, atoms + 1);
-        let (mut features, constant) = all.as_mut().split_at_col_mut(atoms);
-        self.kernel.block(rows, &self.centres, &mut self.workspace, features.as_mut());
-        self.sums.to_features(features.as_mut());
-        let roots: Option<Vec<f64>> = weights.map(|weights| weights.iter().map(|w| w.sqrt()).collect());
-        match &roots {
-            Some(roots) => {
-                for column in features.col_iter_mut() {
-                    column.iter_mut().zip(roots).for_each(|(v, root)| *v *= root);
-                }
-                constant.col_mut(0).iter_mut().zip(roots).for_each(|(v, root)| *v = *root);
-            }
-            None => constant.col_mut(0).iter_mut().for_each(|v| *v = 1.0),
-        }
         resize(&mut scratch.diagonals, height);
-        self.kernel.diagonals(rows, &mut scratch.diagonals);
+        workspaces.resize_with(height.div_ceil(STRIP), KernelWorkspace::default);
+        let strip = |((s, mut out), workspace): ((usize, MatMut<'_, f64>), &mut KernelWorkspace)| {
+            let from = s * STRIP;
+            let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
+            kernel.block(rows.slice(from, from + features.nrows()), centres, workspace, features.as_mut());
+            on_a_share(usize::MAX, || sums.to_features(features.as_mut()));
+            match weights {
+                Some(weights) => {
+                    let weights = &weights[from..];
+                    for column in features.col_iter_mut() {
+                        column.iter_mut().zip(weights).for_each(|(v, w)| *v *= w.sqrt());
+                    }
+                    constant.col_mut(0).iter_mut().zip(weights).for_each(|(v, w)| *v = w.sqrt());
+                }
+                None => constant.col_mut(0).iter_mut().for_each(|v| *v = 1.0),
+            }
+        };
+        let all = MatMut::from_column_major_slice_mut(&mut scratch.features, height, atoms + 1);
+        all.par_row_chunks_mut(STRIP).enumerate().zip(workspaces).for_each(strip);
+        kernel.diagonals(rows, &mut scratch.diagonals);
     }
 }
 
