@@ -93,7 +93,7 @@ fn options_of_streams_belong_to_streams() {
     folder.refuses("fit a.csv --model m.nys --resume x.nys", &["resume", "stream"]);
     folder.refuses("fit a.csv --model m.nys --method stream --sample 9", &["sample"]);
     folder.refuses("fit a.csv --model m.nys --method stream --half-life 0", &["half-life"]);
-    folder.refuses("fit a.csv --model m.nys --method stream --checkpoint c.nys", &["--every"]);
+    folder.refuses("fit a.csv --model m.nys --method stream --every 5", &["--checkpoint"]);
     folder.refuses("fit a.csv --model m.nys --method stream --budget 0", &["budget"]);
     let run = folder.run_with("fit - --method stream --model m.nys", "a,y\n1,2\n3,4\n5,7\n");
     assert_refused("fit -", &run, &["at least 8 rows"]);

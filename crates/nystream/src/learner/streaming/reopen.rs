@@ -31,6 +31,8 @@ const ATOMS_A_STRIDE: usize = 25;
 const LONGEST_STRIDE: usize = 16;
 /// Chance that a stream that never changes comes to a choice of new atoms.
 const FALSE_ALARMS: f64 = 1e-3;
+/// A smaller rise of the mean share, however sure, is no new region.
+const LEAST_RISE: f64 = 0.01;
 /// New atoms must bring what is left out of rows not among them down to this part. Chosen anew from rows of the same
 /// distribution, atoms of the same number leave out about as much as before.
 const WORTH: f64 = 0.75;
@@ -144,14 +146,14 @@ impl Watch {
                 return Ok(());
             }
         };
-        self.header.windows += 1;
+        self.header.windows = self.header.windows.saturating_add(1);
         if !now.above(&usual, self.header.windows) {
             return Ok(());
         }
         match renewed(member, window.rows(), learnt, options, self.header.changes)? {
             Some((learner, change)) => {
                 *member = Member::with_errors(learner, DictionaryMethod::RpCholesky, member.errors.clone());
-                self.header.changes += 1;
+                self.header.changes = self.header.changes.saturating_add(1);
                 self.header.last = Some(change);
             }
             None => {
@@ -208,7 +210,7 @@ impl Shares {
         let k = comparisons as f64;
         let deviations = (2.0 * (k * (k + 1.0) / FALSE_ALARMS).ln()).sqrt();
         let spread = (self.variance / self.count + other.variance / other.count).sqrt();
-        self.mean - other.mean > deviations * spread
+        self.mean - other.mean > (deviations * spread).max(LEAST_RISE)
     }
 }
 
@@ -246,7 +248,7 @@ fn renewed(
     let mut union = old.atoms().clone();
     union.extend(candidates.rows());
     // Other random numbers at every change.
-    let seed = options.seed.wrapping_add(changes + 1);
+    let seed = options.seed.wrapping_add(changes).wrapping_add(1);
     let chosen = choose_atoms(&kernel, union.rows(), options.budget, seed, old.leverage_ridge())?;
     let mean = |dictionary: &Dictionary| left_out(learner, dictionary, judges.rows()).map(|s| Shares::of(&s).mean);
     let (before, after) = (mean(old)?, mean(&chosen)?);
