@@ -7,11 +7,11 @@
 use faer::MatRef;
 use pulp::Simd;
 
-use super::vectorised::{Vectorised, multiply_add, vectorised};
+use super::vectorised::{Vectorised, vectorised};
 
 /// Columns that stand together.
 const COLUMNS: usize = 4;
-/// Rows handled together.
+/// Rows are filled up to a multiple of this, which the vectors of every instruction set divide.
 const LANES: usize = 8;
 
 /// A lower triangle, or the symmetric matrix of which it is one half.
@@ -88,7 +88,7 @@ struct Forward<'a> {
 
 impl Vectorised for Forward<'_> {
     #[inline(always)]
-    fn run<const FMA: bool, S: Simd>(self, _: S) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let dim = self.triangle.dim;
         let mut data = &self.triangle.data[..];
         for group in 0..dim.div_ceil(COLUMNS) {
@@ -106,14 +106,12 @@ impl Vectorised for Forward<'_> {
                 head[j] = value;
                 minus[j] = -value;
             }
-            let parts: [&[f64]; COLUMNS] = std::array::from_fn(|j| &columns[j * length..(j + 1) * length]);
-            let [a, b, c, d] = parts.map(|part| part.as_chunks::<LANES>().0);
-            let lanes = tail[..length].as_chunks_mut::<LANES>().0;
+            let [a, b, c, d] = columns_of::<S>(columns, length);
+            let minus = minus.map(|value| simd.splat_f64s(value));
+            let lanes = S::as_mut_simd_f64s(&mut tail[..length]).0;
             for ((((x, a), b), c), d) in lanes.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-                for i in 0..LANES {
-                    let first = multiply_add::<FMA>(b[i], minus[1], multiply_add::<FMA>(a[i], minus[0], x[i]));
-                    x[i] = multiply_add::<FMA>(d[i], minus[3], multiply_add::<FMA>(c[i], minus[2], first));
-                }
+                let first = simd.mul_add_e_f64s(*b, minus[1], simd.mul_add_e_f64s(*a, minus[0], *x));
+                *x = simd.mul_add_e_f64s(*d, minus[3], simd.mul_add_e_f64s(*c, minus[2], first));
             }
         }
     }
@@ -126,7 +124,7 @@ struct Backward<'a> {
 
 impl Vectorised for Backward<'_> {
     #[inline(always)]
-    fn run<const FMA: bool, S: Simd>(self, _: S) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let dim = self.triangle.dim;
         let mut data = &self.triangle.data[..];
         for group in (0..dim.div_ceil(COLUMNS)).rev() {
@@ -135,20 +133,19 @@ impl Vectorised for Backward<'_> {
             data = before;
             let (square, columns) = own.split_at(COLUMNS * COLUMNS);
             let (head, tail) = self.x[group * COLUMNS..].split_at_mut(COLUMNS);
-            let parts: [&[f64]; COLUMNS] = std::array::from_fn(|j| &columns[j * length..(j + 1) * length]);
-            let [a, b, c, d] = parts.map(|part| part.as_chunks::<LANES>().0);
-            let mut sums = [[0.0; LANES]; COLUMNS];
-            let lanes = tail[..length].as_chunks::<LANES>().0;
+            let [a, b, c, d] = columns_of::<S>(columns, length);
+            let zero = simd.splat_f64s(0.0);
+            let [mut p, mut q, mut r, mut s] = [zero; COLUMNS];
+            let lanes = S::as_simd_f64s(&tail[..length]).0;
             for ((((x, a), b), c), d) in lanes.iter().zip(a).zip(b).zip(c).zip(d) {
-                for i in 0..LANES {
-                    sums[0][i] = multiply_add::<FMA>(a[i], x[i], sums[0][i]);
-                    sums[1][i] = multiply_add::<FMA>(b[i], x[i], sums[1][i]);
-                    sums[2][i] = multiply_add::<FMA>(c[i], x[i], sums[2][i]);
-                    sums[3][i] = multiply_add::<FMA>(d[i], x[i], sums[3][i]);
-                }
+                p = simd.mul_add_e_f64s(*a, *x, p);
+                q = simd.mul_add_e_f64s(*b, *x, q);
+                r = simd.mul_add_e_f64s(*c, *x, r);
+                s = simd.mul_add_e_f64s(*d, *x, s);
             }
+            let sums = [p, q, r, s].map(|sum| simd.reduce_sum_f64s(sum));
             for j in (0..COLUMNS).rev() {
-                let mut value = head[j] - total(&sums[j]);
+                let mut value = head[j] - sums[j];
                 for i in j + 1..COLUMNS {
                     value -= square[j * COLUMNS + i] * head[i];
                 }
@@ -168,7 +165,7 @@ struct Symmetric<'a> {
 
 impl Vectorised for Symmetric<'_> {
     #[inline(always)]
-    fn run<const FMA: bool, S: Simd>(self, _: S) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let dim = self.triangle.dim;
         self.y.fill(0.0);
         let mut data = &mut self.triangle.data[..];
@@ -196,35 +193,39 @@ impl Vectorised for Symmetric<'_> {
             let (a, rest) = columns.split_at_mut(length);
             let (b, rest) = rest.split_at_mut(length);
             let (c, d) = rest.split_at_mut(length);
-            let [a, b, c, d] = [a, b, c, d].map(|part| part.as_chunks_mut::<LANES>().0);
-            let (x_lanes, g_lanes) = (x_below[..length].as_chunks::<LANES>().0, g_below[..length].as_chunks().0);
-            let y_lanes = y_below[..length].as_chunks_mut::<LANES>().0;
-            let mut sums = [[0.0; LANES]; COLUMNS];
+            let [a, b, c, d] = [a, b, c, d].map(|part| S::as_mut_simd_f64s(part).0);
+            let (x_lanes, g_lanes) = (S::as_simd_f64s(&x_below[..length]).0, S::as_simd_f64s(&g_below[..length]).0);
+            let y_lanes = S::as_mut_simd_f64s(&mut y_below[..length]).0;
+            let steps = steps.map(|step| simd.splat_f64s(step));
+            let [x0, x1, x2, x3] = [x0, x1, x2, x3].map(|x| simd.splat_f64s(x));
+            let zero = simd.splat_f64s(0.0);
+            let [mut p, mut q, mut r, mut s] = [zero; COLUMNS];
             let all = y_lanes.iter_mut().zip(x_lanes).zip(g_lanes).zip(a).zip(b).zip(c).zip(d);
             for ((((((y, x), g), a), b), c), d) in all {
-                let g: &[f64; LANES] = g;
-                for i in 0..LANES {
-                    a[i] = multiply_add::<FMA>(steps[0], g[i], a[i]);
-                    b[i] = multiply_add::<FMA>(steps[1], g[i], b[i]);
-                    c[i] = multiply_add::<FMA>(steps[2], g[i], c[i]);
-                    d[i] = multiply_add::<FMA>(steps[3], g[i], d[i]);
-                    sums[0][i] = multiply_add::<FMA>(a[i], x[i], sums[0][i]);
-                    sums[1][i] = multiply_add::<FMA>(b[i], x[i], sums[1][i]);
-                    sums[2][i] = multiply_add::<FMA>(c[i], x[i], sums[2][i]);
-                    sums[3][i] = multiply_add::<FMA>(d[i], x[i], sums[3][i]);
-                    let half = multiply_add::<FMA>(b[i], x1, multiply_add::<FMA>(a[i], x0, y[i]));
-                    y[i] = multiply_add::<FMA>(d[i], x3, multiply_add::<FMA>(c[i], x2, half));
-                }
+                *a = simd.mul_add_e_f64s(steps[0], *g, *a);
+                *b = simd.mul_add_e_f64s(steps[1], *g, *b);
+                *c = simd.mul_add_e_f64s(steps[2], *g, *c);
+                *d = simd.mul_add_e_f64s(steps[3], *g, *d);
+                p = simd.mul_add_e_f64s(*a, *x, p);
+                q = simd.mul_add_e_f64s(*b, *x, q);
+                r = simd.mul_add_e_f64s(*c, *x, r);
+                s = simd.mul_add_e_f64s(*d, *x, s);
+                let half = simd.mul_add_e_f64s(*b, x1, simd.mul_add_e_f64s(*a, x0, *y));
+                *y = simd.mul_add_e_f64s(*d, x3, simd.mul_add_e_f64s(*c, x2, half));
             }
-            (0..COLUMNS).for_each(|j| ys[j] += total(&sums[j]));
+            let sums = [p, q, r, s].map(|sum| simd.reduce_sum_f64s(sum));
+            (0..COLUMNS).for_each(|j| ys[j] += sums[j]);
         }
     }
 }
 
+/// Four columns of this length, as vectors.
 #[inline(always)]
-fn total(lanes: &[f64; LANES]) -> f64 {
-    let pairs: [f64; LANES / 2] = std::array::from_fn(|i| lanes[i] + lanes[i + LANES / 2]);
-    (pairs[0] + pairs[2]) + (pairs[1] + pairs[3])
+fn columns_of<S: Simd>(columns: &[f64], length: usize) -> [&[S::f64s]; COLUMNS] {
+    let (a, rest) = columns.split_at(length);
+    let (b, rest) = rest.split_at(length);
+    let (c, d) = rest.split_at(length);
+    [a, b, c, d].map(|part| S::as_simd_f64s(part).0)
 }
 
 #[cfg(test)]
