@@ -36,6 +36,8 @@ pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut
     let mut regression = fit.model;
     let calibration = match &codes {
         TargetCodes::Numbers { shift } => {
+            let errors: Vec<f64> = fit.left_out.iter().zip(&targets).map(|(output, code)| output - code).collect();
+            regression.fit_spread(sample.rows.rows(), &errors)?;
             regression.shift_outputs(shift);
             None
         }

@@ -180,6 +180,7 @@ pub fn two_pass(
     let mut regression = fit.model;
     let calibration = match &codes {
         TargetCodes::Numbers { shift } => {
+            fit_spread(&mut regression, &first.sample, &codes)?;
             regression.shift_outputs(shift);
             None
         }
@@ -272,6 +273,18 @@ fn needs_precision(ridge: Ridge, choice: &Choice, rows: u64, atoms: usize) -> bo
     // noise = 2ε·(n ḡ m)/√m, γ = √(noise·m/n), floor = 10·noise/γ.
     let noise = 2.0 * f64::EPSILON * n * (atoms as f64).sqrt();
     expected < 10.0 * (noise * n / atoms as f64).sqrt()
+}
+
+/// Fits standard deviations to the leave-one-out errors of the sample.
+fn fit_spread(model: &mut KernelModel, sample: &Batch, codes: &TargetCodes) -> Result<()> {
+    let count = sample.len().min(CALIBRATE);
+    let mut coded = Mat::new();
+    codes.encode(&sample.targets[..count * codes.outputs()], &mut coded);
+    let rows = sample.rows.rows().slice(0, count);
+    let mut errors = left_out_outputs(model, rows, coded.as_ref())?;
+    let outputs = codes.outputs();
+    errors.iter_mut().enumerate().for_each(|(i, value)| *value -= coded[(i / outputs, i % outputs)]);
+    model.fit_spread(rows, &errors)
 }
 
 /// Fits probabilities on the leave-one-out scores of the sample.

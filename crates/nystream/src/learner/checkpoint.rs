@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fingerprint::Fingerprint;
 use super::pass::{READ, Recent, StreamPass};
+use super::recent::RecentErrors;
 use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::Observer;
@@ -47,6 +48,7 @@ impl StreamPass {
         file.put_f64("awaited_classes", &[awaited.len()], awaited.iter().copied().collect())?;
         file.put_f64("recent_outputs", &[outputs.len()], outputs.clone())?;
         file.put_f64("recent_classes", &[classes.len()], classes.clone())?;
+        self.errors.put(&mut file)?;
         Ok(file)
     }
 
@@ -65,11 +67,12 @@ impl StreamPass {
         let (_, outputs) = file.take_finite("recent_outputs", 1)?;
         let (_, classes) = file.take_finite("recent_classes", 1)?;
         let recent = Recent { awaited: awaited.into(), outputs, classes };
+        let errors = RecentErrors::from_file(&mut file, preprocessor.feature_count(), learner.outputs())?;
         let head = (place.head_records, place.head_fingerprint);
         let origin = file.origin().to_owned();
         file.finish()?;
         let mut pass = Self::from_parts(preprocessor, learner, place.records, head, recent);
-        (pass.head_features, pass.streams) = (place.head_features, place.streams);
+        (pass.head_features, pass.streams, pass.errors) = (place.head_features, place.streams, errors);
         pass.check(&origin)?;
         Ok(pass)
     }

@@ -55,6 +55,8 @@ impl StreamPass {
             let width = self.preprocessor.feature_count().max(other.preprocessor.feature_count());
             self.preprocessor.widen(width)?;
             other.preprocessor.widen(width)?;
+            self.errors.widen(width);
+            other.errors.widen(width);
         }
         self.preprocessor.require_same_rows(&other.preprocessor)?;
         self.require_same_targets(&other)?;
@@ -74,6 +76,7 @@ impl StreamPass {
         self.recent.outputs.extend(other.recent.outputs);
         self.recent.classes.extend(other.recent.classes);
         self.recent.shorten(width);
+        self.errors.merge(other.errors, width);
         Ok(self)
     }
 
@@ -99,6 +102,7 @@ impl StreamPass {
             if width > self.preprocessor.feature_count() {
                 self.preprocessor.widen(width)?;
                 self.learner.widen(width);
+                self.errors.widen(width);
             }
         }
         Ok(())

@@ -6,6 +6,7 @@ mod evaluate;
 mod fingerprint;
 mod joining;
 mod pass;
+mod recent;
 pub mod streaming;
 
 pub use evaluate::{Evaluation, Shuffled, evaluate_rows};

@@ -12,6 +12,7 @@ use faer::Mat;
 
 use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
+use super::recent::RecentErrors;
 use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
@@ -37,6 +38,8 @@ pub struct StreamPass {
     /// Records read before the first was learnt, and their fingerprint.
     pub(super) head: (u64, String),
     pub(super) recent: Recent,
+    /// Of regression: what standard deviations are fitted to.
+    pub(super) errors: RecentErrors,
     /// Features that the head had; sparse rows may bring more.
     pub(super) head_features: usize,
     /// Passes that were merged into this one, and itself.
@@ -113,6 +116,7 @@ impl StreamPass {
             records,
             head,
             recent,
+            errors: RecentErrors::default(),
             binding: None,
             block: RecordBlock::default(),
             batch: Batch::default(),
@@ -154,8 +158,9 @@ impl StreamPass {
         let width = self.codes.outputs();
         self.outputs.clear();
         self.learner.flush(&mut self.outputs)?;
-        if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.take(&self.outputs, width);
+        match self.codes {
+            TargetCodes::Classes { .. } => self.recent.take(&self.outputs, width),
+            TargetCodes::Numbers { .. } => self.errors.take(&self.outputs, width),
         }
         Ok(())
     }
@@ -187,9 +192,15 @@ impl StreamPass {
         self.outputs.clear();
         let rows: Rows = self.batch.rows.rows();
         self.learner.learn(rows, &codes, None, &mut self.outputs)?;
-        if matches!(self.codes, TargetCodes::Classes { .. }) {
-            self.recent.awaited.extend(&self.batch.targets);
-            self.recent.take(&self.outputs, width);
+        match self.codes {
+            TargetCodes::Classes { .. } => {
+                self.recent.awaited.extend(&self.batch.targets);
+                self.recent.take(&self.outputs, width);
+            }
+            TargetCodes::Numbers { .. } => {
+                self.errors.push(rows, &codes);
+                self.errors.take(&self.outputs, width);
+            }
         }
         Ok(())
     }
@@ -230,6 +241,9 @@ impl StreamPass {
         let mut regression = fit.model;
         let calibration = match &self.codes {
             TargetCodes::Numbers { shift } => {
+                if let Some((rows, errors)) = self.errors.last(width) {
+                    regression.fit_spread(rows, errors)?;
+                }
                 regression.shift_outputs(shift);
                 None
             }

@@ -32,7 +32,7 @@ struct Document {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 enum PosteriorHeader {
-    Nystrom { ridge: f64, rows: Option<f64> },
+    Nystrom { ridge: f64, rows: Option<f64>, unspanned_shares: Vec<f64> },
     Exact { ridge: f64, intercept: bool },
 }
 
@@ -67,7 +67,8 @@ impl TrainedModel {
             features: regression.centres().rows().cols(),
             posterior: regression.uncertainty().map(|uncertainty| match uncertainty {
                 Uncertainty::Nystrom(p) => {
-                    PosteriorHeader::Nystrom { ridge: p.ridge, rows: p.constant.as_ref().map(|(_, rows)| *rows) }
+                    let rows = p.constant.as_ref().map(|(_, rows)| *rows);
+                    PosteriorHeader::Nystrom { ridge: p.ridge, rows, unspanned_shares: p.unspanned_shares.clone() }
                 }
                 Uncertainty::Exact(p) => PosteriorHeader::Exact { ridge: p.ridge, intercept: p.constant.is_some() },
             }),
@@ -140,7 +141,12 @@ fn take_uncertainty(file: &mut Container, header: PosteriorHeader, atoms: usize)
         return Err(file.malformed("a negative noise variance"));
     }
     Ok(match header {
-        PosteriorHeader::Nystrom { rows, .. } => Uncertainty::Nystrom(NystromPosterior {
+        PosteriorHeader::Nystrom { unspanned_shares, .. }
+            if unspanned_shares.iter().any(|s| !(0.0..=1.0).contains(s)) =>
+        {
+            return Err(file.malformed("an unspanned share that is not from 0 to 1"));
+        }
+        PosteriorHeader::Nystrom { rows, unspanned_shares, .. } => Uncertainty::Nystrom(NystromPosterior {
             weights: file.take_finite("weights", 1)?.1,
             whitening: take_factor(file, "whitening", atoms)?,
             posterior: take_factor(file, "posterior", atoms)?,
@@ -150,6 +156,7 @@ fn take_uncertainty(file: &mut Container, header: PosteriorHeader, atoms: usize)
                 None => None,
             },
             ridge,
+            unspanned_shares,
             noise_variances,
         }),
         PosteriorHeader::Exact { intercept, .. } => Uncertainty::Exact(ExactPosterior {

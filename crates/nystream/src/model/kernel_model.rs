@@ -76,6 +76,17 @@ impl KernelModel {
         self.uncertainty = None;
         self
     }
+    /// Sets σ² of each target and the shares of what atoms do not span.
+    pub(super) fn set_spread(&mut self, shares: Vec<f64>, variances: Vec<f64>) {
+        match &mut self.uncertainty {
+            Some(Uncertainty::Nystrom(posterior)) => {
+                posterior.unspanned_shares = shares;
+                posterior.noise_variances = variances;
+            }
+            Some(Uncertainty::Exact(posterior)) => posterior.noise_variances = variances,
+            None => {}
+        }
+    }
     /// Adds a constant to each target.
     pub fn shift_outputs(&mut self, shift: &[f64]) {
         self.intercepts.iter_mut().zip(shift).for_each(|(intercept, s)| *intercept += s);

@@ -3,6 +3,7 @@
 mod calibration;
 mod file;
 mod kernel_model;
+mod spread;
 mod trained;
 mod uncertainty;
 

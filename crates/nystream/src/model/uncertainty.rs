@@ -38,6 +38,9 @@ pub struct NystromPosterior {
     pub constant: Option<(Vec<f64>, f64)>,
     /// μ.
     pub ridge: f64,
+    /// What share of the last term counts for each target; 1 unless it was fitted (see
+    /// [`KernelModel::fit_spread`](super::KernelModel)).
+    pub unspanned_shares: Vec<f64>,
     /// σ² of each target.
     pub noise_variances: Vec<f64>,
 }
@@ -82,6 +85,11 @@ impl Uncertainty {
                 return Err(Error::Shape { what, found, expected: atoms });
             }
         }
+        if let Self::Nystrom(NystromPosterior { unspanned_shares: shares, .. }) = self
+            && shares.len() != outputs
+        {
+            return Err(Error::Shape { what: "unspanned shares", found: shares.len(), expected: outputs });
+        }
         if self.noise_variances().len() != outputs {
             return Err(Error::Shape {
                 what: "noise variances",
@@ -94,12 +102,19 @@ impl Uncertainty {
 
     /// Appends the standard deviations of a block of rows, rows × targets, given its kernel block and k(x,x).
     pub(super) fn deviations(&self, block: MatRef<'_, f64>, diagonal: &[f64], out: &mut Vec<f64>) {
-        let factors = match self {
-            Self::Nystrom(posterior) => posterior.variance_factors(block, diagonal),
-            Self::Exact(posterior) => posterior.variance_factors(block, diagonal),
-        };
-        for factor in factors {
-            out.extend(self.noise_variances().iter().map(|noise| (noise * factor).sqrt()));
+        match self {
+            Self::Nystrom(posterior) => {
+                let (inside, outside) = posterior.variance_parts(block, diagonal);
+                for (inside, outside) in inside.into_iter().zip(outside) {
+                    let targets = posterior.noise_variances.iter().zip(&posterior.unspanned_shares);
+                    out.extend(targets.map(|(noise, share)| (noise * (inside + share * outside)).sqrt()));
+                }
+            }
+            Self::Exact(posterior) => {
+                for factor in posterior.variance_factors(block, diagonal) {
+                    out.extend(posterior.noise_variances.iter().map(|noise| (noise * factor).sqrt()));
+                }
+            }
         }
     }
 }
@@ -131,16 +146,17 @@ impl NystromPosterior {
         (leverages, spanned)
     }
 
-    fn variance_factors(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> Vec<f64> {
+    /// Over σ², what the atoms span and the noise, and what they do not span, whatever share of it counts.
+    pub(super) fn variance_parts(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let (leverages, spanned) = self.leverages_and_spans(block);
         // Rounding may leave the unspanned part a hair below zero.
         let unspanned = diagonal.iter().zip(&spanned).map(|(k, s)| (k - s).max(0.0) / self.ridge);
-        unspanned.zip(leverages).map(|(outside, inside)| 1.0 + inside + outside).collect()
+        (leverages.into_iter().map(|inside| 1.0 + inside).collect(), unspanned.collect())
     }
 }
 
 impl ExactPosterior {
-    fn variance_factors(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> Vec<f64> {
+    pub(super) fn variance_factors(&self, block: MatRef<'_, f64>, diagonal: &[f64]) -> Vec<f64> {
         let mut solved = block.transpose().to_owned();
         let constant: Vec<f64> = match &self.constant {
             Some(ones) => {

@@ -356,6 +356,7 @@ impl NystromSums {
             posterior,
             constant: options.intercept.then(|| (mean.col(0).iter().copied().collect(), n)),
             ridge,
+            unspanned_shares: vec![1.0; targets],
             noise_variances: residuals.iter().map(|rss| rss / free).collect(),
         });
         let model = KernelModel::new(*kernel, centres, coefficients, intercepts, Some(uncertainty))?;
