@@ -1,4 +1,5 @@
-//! Dense linear algebra on top of faer: factorisations that report their rescues, tiled Gram sums.
+//! Dense linear algebra on top of faer: factorisations that report their rescues, tiled Gram sums, leading parts by
+//! random projection.
 //!
 //! Matrices are column-major [`faer::Mat`]. Everything here gives the same bits on any number of
 //! threads: factorisations and many-column solves of faer do, and single columns are solved
@@ -9,6 +10,7 @@ mod columns;
 mod eigen;
 mod factoring;
 mod gram;
+mod randomised;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
@@ -16,6 +18,8 @@ pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
 pub use gram::GramSum;
+pub use randomised::Svd;
+pub(crate) use randomised::product;
 
 use faer::Par;
 
