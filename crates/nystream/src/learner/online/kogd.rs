@@ -52,30 +52,31 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     make: Make::Rows { build, load },
 };
 
+/// Also the first stage of SkeGD.
 #[derive(Debug)]
-struct Kogd {
-    loss: Loss,
-    step: f64,
+pub(super) struct Kogd {
+    pub(super) loss: Loss,
+    pub(super) step: f64,
     /// 1 − ηλ
-    shrink: f64,
+    pub(super) shrink: f64,
     budget: usize,
-    support: SupportSet,
+    pub(super) support: SupportSet,
     /// Coefficients are these times `scale`.
-    coefficients: Vec<f64>,
-    scale: f64,
+    pub(super) coefficients: Vec<f64>,
+    pub(super) scale: f64,
     /// Place of the oldest term, once the budget is full.
     oldest: usize,
     kernels: Vec<f64>,
 }
 
 /// Below this the common factor is multiplied in.
-const SMALL: f64 = 1e-100;
+pub(super) const SMALL: f64 = 1e-100;
 
 fn build(settings: &LearnerSettings, chosen: &Chosen) -> Result<Box<dyn OnlineLearner>> {
     Ok(Box::new(new(settings, chosen)?))
 }
 
-fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<Kogd> {
+pub(super) fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<Kogd> {
     let step = chosen.number("step-size")?;
     let shrink = 1.0 - step * chosen.number("regularization")?;
     if shrink <= 0.0 {
@@ -95,6 +96,10 @@ fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<Kogd> {
 }
 
 fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Result<Box<dyn OnlineLearner>> {
+    Ok(Box::new(read(settings, chosen, file)?))
+}
+
+pub(super) fn read(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Result<Kogd> {
     let mut learner = new(settings, chosen)?;
     learner.support = file.take_support("support", settings, settings.budget)?;
     learner.coefficients = file.take_numbers("coefficients", learner.support.len())?;
@@ -105,7 +110,7 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
         return Err(file.malformed("a state that no run leads to"));
     }
     learner.kernels.resize(learner.support.len(), 0.0);
-    Ok(Box::new(learner))
+    Ok(learner)
 }
 
 impl OnlineLearner for Kogd {

@@ -26,6 +26,7 @@ mod learner;
 mod loss;
 mod options;
 mod settings;
+mod skegd;
 mod state;
 mod table;
 #[cfg(test)]

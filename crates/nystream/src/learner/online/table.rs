@@ -3,10 +3,11 @@
 use super::entry::{LearnerEntry, Make, Order};
 use super::kogd;
 use super::settings::Targets;
+use super::skegd;
 use crate::error::{Error, Result, nearest_name};
 
 /// Every learner there is.
-pub static LEARNERS: &[&LearnerEntry] = &[&kogd::ENTRY, &STREAMING_RIDGE];
+pub static LEARNERS: &[&LearnerEntry] = &[&kogd::ENTRY, &skegd::ENTRY, &STREAMING_RIDGE];
 
 static STREAMING_RIDGE: LearnerEntry = LearnerEntry {
     name: "streaming-ridge",
