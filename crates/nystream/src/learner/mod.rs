@@ -1,5 +1,6 @@
 //! Learners that read a stream once, predict each row before they learn it, and hold no more than their budget.
 
+mod adversarial;
 mod checkpoint;
 mod evaluate;
 mod fingerprint;
@@ -7,5 +8,6 @@ pub mod online;
 mod pass;
 pub mod streaming;
 
+pub use adversarial::adversarial_stream;
 pub use evaluate::{Evaluation, Shuffled, evaluate_rows};
 pub use pass::{StreamPass, stream};
