@@ -23,16 +23,17 @@
 use faer::Mat;
 
 use super::entry::{LearnerEntry, Make, OnlineLearner, Order};
+use super::expansion::Expansion;
 use super::kogd::{self, Kogd, SMALL};
-use super::loss::{LOSS, Loss};
-use super::options::{Chosen, Default, OptionKind, OptionSpec, Trial};
+use super::loss::Loss;
+use super::options::Chosen;
 use super::settings::{LearnerSettings, Targets};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::kernel::SupportSet;
-use crate::linalg::{Svd, dot, product};
+use crate::linalg::{Svd, add_transposed_times, dot, product, times};
 use crate::persist::Container;
-use crate::rows::{Row, Rows};
+use crate::rows::Row;
 use crate::sketch::incremental::{IncrementalSketch, SketchHeader};
 
 mod options;
@@ -75,13 +76,11 @@ enum Stage {
 #[derive(Debug)]
 struct Sketching {
     sketch: IncrementalSketch,
-    /// The sampled points x̃, for one row against all of them.
-    samples: SupportSet,
-    /// Qw, to be multiplied by `scale`.
-    coefficients: Vec<f64>,
+    /// Qᵀ, row-major.
+    map: Vec<f64>,
+    /// The sampled points x̃ with u = Qw, to be multiplied by `scale`, and κ(x, x̃) of the row looked at last.
+    function: Expansion,
     scale: f64,
-    /// κ(x, x̃)
-    kernels: Vec<f64>,
     /// φ(x)
     features: Vec<f64>,
 }
@@ -92,7 +91,7 @@ fn build(settings: &LearnerSettings, chosen: &Chosen) -> Result<Box<dyn OnlineLe
 
 fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<SkeGd> {
     let plan = Plan::new(settings, chosen)?;
-    let first = kogd::new(settings, chosen)?;
+    let first = kogd::new(settings, chosen, Expansion::new(settings))?;
     let Kogd { loss, step, shrink, .. } = first;
     Ok(SkeGd { plan, loss, step, shrink, rounds: 0, stage: Stage::Filling(Box::new(first)) })
 }
@@ -112,7 +111,7 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
                 return Err(file.malformed("a sketch of other settings"));
             }
             let mut stage = Sketching::new(sketch);
-            stage.coefficients = file.take_numbers("coefficients", stage.samples.len())?;
+            stage.function.coefficients = file.take_numbers("coefficients", stage.function.len())?;
             stage.scale = file.take_numbers("scale", 1)?[0];
             if !(SMALL..=1.0).contains(&stage.scale) {
                 return Err(file.malformed("a state that no run leads to"));
@@ -136,7 +135,7 @@ impl OnlineLearner for SkeGd {
         let round = self.rounds + 1;
         let output = match &mut self.stage {
             // Lines 5 to 7.
-            Stage::Filling(first) if first.support.len() < self.plan.budget => first.learn(row, target)?,
+            Stage::Filling(first) if first.atoms() < self.plan.budget => first.learn(row, target)?,
             // Lines 9 to 12: T₀ = t, the sketches, φ and w. Nothing is learnt from this row, as printed.
             Stage::Filling(first) => {
                 let output = first.predict(row);
@@ -164,7 +163,7 @@ impl OnlineLearner for SkeGd {
     fn atoms(&self) -> usize {
         match &self.stage {
             Stage::Filling(first) => first.atoms(),
-            Stage::Sketching(second) => second.samples.len(),
+            Stage::Sketching(second) => second.function.len(),
         }
     }
 
@@ -172,9 +171,8 @@ impl OnlineLearner for SkeGd {
         match &self.stage {
             Stage::Filling(first) => first.size_bytes(),
             Stage::Sketching(second) => {
-                let Sketching { sketch, samples, coefficients, kernels, features, .. } = &**second;
-                let numbers = coefficients.capacity() + kernels.capacity() + features.capacity();
-                sketch.size_bytes() + samples.size_bytes() + numbers * 8
+                let numbers = second.map.capacity() + second.features.capacity();
+                second.sketch.size_bytes() + second.function.size_bytes() + numbers * 8
             }
         }
     }
@@ -190,7 +188,7 @@ impl OnlineLearner for SkeGd {
                     Some(document) => document.insert(SKETCH.to_owned(), header),
                     None => return Err(Error::Internal("a learner's document is not an object")),
                 };
-                file.put_numbers("coefficients", &second.coefficients)?;
+                file.put_numbers("coefficients", &second.function.coefficients)?;
                 file.put_numbers("scale", &[second.scale])
             }
         }
@@ -201,19 +199,26 @@ impl Sketching {
     /// With a hypothesis of 0.
     fn new(sketch: IncrementalSketch) -> Self {
         let points = sketch.map().centres().rows();
-        let mut samples = SupportSet::new(sketch.map().kernel(), points.cols(), points.len());
-        (0..points.len()).for_each(|i| samples.push(points.row(i)));
         let (m, k) = (points.len(), sketch.map().dim());
-        let (coefficients, kernels, features) = (vec![0.0; m], vec![0.0; m], vec![0.0; k]);
-        Self { sketch, samples, coefficients, scale: 1.0, kernels, features }
+        let mut support = SupportSet::new(sketch.map().kernel(), points.cols(), m);
+        (0..m).for_each(|j| support.push(points.row(j)));
+        let function = Expansion { support, coefficients: vec![0.0; m], kernels: vec![0.0; m] };
+        let mut stage = Self { sketch, map: Vec::with_capacity(m * k), function, scale: 1.0, features: vec![0.0; k] };
+        stage.copy_map();
+        stage
+    }
+
+    fn copy_map(&mut self) {
+        self.map.clear();
+        self.sketch.map().weights().col_iter().for_each(|column| self.map.extend(column.iter()));
     }
 
     /// Lines 11 and 12, at the row x_T₀ with the output f_T₀(x_T₀).
     fn start(first: &mut Kogd, plan: &Plan, row: Row, output: f64) -> Result<Self> {
-        let buffer = first.support.rows();
-        let kernel = *first.support.kernel();
-        let mut second = Self::new(IncrementalSketch::start(&kernel, plan.sketch.clone(), buffer.rows())?);
-        second.samples.kernels(row, &mut second.kernels);
+        let buffer = &first.function.support;
+        let mut second =
+            Self::new(IncrementalSketch::start(buffer.kernel(), plan.sketch.clone(), buffer.rows().rows())?);
+        second.function.support.kernels(row, &mut second.function.kernels);
         match plan.transfer {
             Transfer::Anchor => second.anchor(output),
             Transfer::Project => {
@@ -226,7 +231,7 @@ impl Sketching {
     }
 
     fn predict(&mut self, row: Row) -> f64 {
-        self.scale * self.samples.weighted(row, &self.coefficients, &mut self.kernels)
+        self.scale * self.function.output(row)
     }
 
     /// Lines 15 to 18, after [`predict`](Self::predict) of the same row; gives f̄(x).
@@ -235,20 +240,22 @@ impl Sketching {
             Transfer::Anchor => Vec::new(),
             Transfer::Project => self.values_at_samples(),
         };
-        self.sketch.enter(row, &self.kernels);
+        // Lines 15 and 16.
+        self.sketch.enter(row, &self.function.kernels);
         self.sketch.refresh()?;
+        self.copy_map();
         match transfer {
             Transfer::Anchor => self.anchor(output),
             Transfer::Project => self.project(&values)?,
         }
-        Ok(self.scale * dot(&self.coefficients, &self.kernels))
+        Ok(self.scale * dot(&self.function.coefficients, &self.function.kernels))
     }
 
-    /// Line 18: w̄ = f(x) φ(x) / ‖φ(x)‖², with κ(x, x̃) in `kernels`.
+    /// Line 18: w̄ = f(x) φ(x) / ‖φ(x)‖².
     fn anchor(&mut self, output: f64) {
-        self.coefficients.fill(0.0);
+        self.function.coefficients.fill(0.0);
         self.scale = 1.0;
-        self.sketch.map().map(&self.kernels, &mut self.features);
+        self.compute_features();
         let squared = dot(&self.features, &self.features);
         if squared > 0.0 {
             self.add_features(output / squared);
@@ -258,45 +265,44 @@ impl Sketching {
     /// f at the sampled points.
     fn values_at_samples(&self) -> Vec<f64> {
         let points = self.sketch.map().centres().rows();
+        let Expansion { support, coefficients, .. } = &self.function;
         let mut kernels = vec![0.0; points.len()];
-        let mut value = |j| self.scale * self.samples.weighted(points.row(j), &self.coefficients, &mut kernels);
-        (0..points.len()).map(&mut value).collect()
+        (0..points.len()).map(|j| self.scale * support.weighted(points.row(j), coefficients, &mut kernels)).collect()
     }
 
     /// w̄ of least norm among those that minimise Σ_j (⟨w̄, φ(x̃_j)⟩ − value_j)².
     fn project(&mut self, values: &[f64]) -> Result<()> {
         let map = self.sketch.map();
-        let points: Rows = map.centres().rows();
-        let features = map.features(points);
-        let target = Mat::from_fn(values.len(), 1, |j, _| values[j]);
-        let w = Svd::new(features.as_ref())?.solve(target.as_ref());
+        let features = map.features(map.centres().rows());
+        let values = Mat::from_fn(values.len(), 1, |j, _| values[j]);
+        let w = Svd::new(features.as_ref())?.solve(values.as_ref());
         let u = product(map.weights(), w.as_ref());
-        self.coefficients.iter_mut().enumerate().for_each(|(j, out)| *out = u[(j, 0)]);
+        self.function.coefficients.iter_mut().enumerate().for_each(|(j, out)| *out = u[(j, 0)]);
         self.scale = 1.0;
         Ok(())
     }
 
-    /// Line 23: w ← (1 − ηλ) w + `along` φ(x), with κ(x, x̃) in `kernels`.
+    /// Line 23: w ← (1 − ηλ) w + `along` φ(x).
     fn step(&mut self, shrink: f64, along: f64) {
         self.scale *= shrink;
         if self.scale < SMALL {
-            self.coefficients.iter_mut().for_each(|c| *c *= self.scale);
+            self.function.scale(self.scale);
             self.scale = 1.0;
         }
         if along != 0.0 {
-            self.sketch.map().map(&self.kernels, &mut self.features);
+            self.compute_features();
             self.add_features(along / self.scale);
         }
     }
 
-    /// u ← u + `factor` Q φ.
+    /// Line 17: φ(x) = Qᵀκ(x, x̃), of the row looked at last.
+    fn compute_features(&mut self) {
+        times(&self.map, self.function.len(), &self.function.kernels, &mut self.features);
+    }
+
+    /// u ← u + `factor` Q φ(x).
     fn add_features(&mut self, factor: f64) {
-        let map = self.sketch.map();
-        for (column, feature) in map.weights().col_iter().zip(&self.features) {
-            if let Some(column) = column.try_as_col_major() {
-                let factor = factor * feature;
-                self.coefficients.iter_mut().zip(column.as_slice()).for_each(|(c, q)| *c += factor * q);
-            }
-        }
+        let stride = self.function.len();
+        add_transposed_times(&self.map, stride, &self.features, factor, &mut self.function.coefficients);
     }
 }

@@ -1,13 +1,25 @@
 //! The table of learners.
 
 use super::entry::{LearnerEntry, Make, Order};
-use super::kogd;
 use super::settings::Targets;
-use super::skegd;
+use super::{bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp, skegd};
 use crate::error::{Error, Result, nearest_name};
 
 /// Every learner there is.
-pub static LEARNERS: &[&LearnerEntry] = &[&kogd::ENTRY, &skegd::ENTRY, &STREAMING_RIDGE];
+pub static LEARNERS: &[&LearnerEntry] = &[
+    &perceptron::ENTRY,
+    &kogd::ENTRY,
+    &rbp::ENTRY,
+    &forgetron::ENTRY,
+    &projectron::ENTRY,
+    &projectron_plus::ENTRY,
+    &bpas::ENTRY,
+    &bogd::ENTRY,
+    &nogd::ENTRY,
+    &fogd::ENTRY,
+    &skegd::ENTRY,
+    &STREAMING_RIDGE,
+];
 
 static STREAMING_RIDGE: LearnerEntry = LearnerEntry {
     name: "streaming-ridge",

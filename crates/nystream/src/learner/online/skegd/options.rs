@@ -1,6 +1,9 @@
 //! The options of SkeGD, and what they come to.
 
-use super::{Chosen, Default, LOSS, LearnerSettings, OptionKind, OptionSpec, Trial};
+use super::super::loss::LOSS;
+use super::super::options::{Chosen, Default, OptionKind, OptionSpec, Trial};
+use super::super::settings::LearnerSettings;
+use super::super::steps::{REGULARIZATION, STEP_SIZE};
 use crate::error::{Error, Result};
 use crate::sketch::incremental::{IncrementalOptions, PseudoInverse};
 
@@ -13,22 +16,8 @@ const CYCLE_SHARE: f64 = 0.3;
 
 pub(super) static SPECS: &[OptionSpec] = &[
     LOSS,
-    OptionSpec {
-        name: "step-size",
-        symbol: "η",
-        meaning: "length of a gradient step",
-        kind: OptionKind::Positive,
-        default: Default::Number(0.2),
-        trial: Trial::of("0.05"),
-    },
-    OptionSpec {
-        name: "regularization",
-        symbol: "λ",
-        meaning: "weight of the squared norm; η λ is below 1",
-        kind: OptionKind::NonNegative,
-        default: Default::Number(0.01),
-        trial: Trial::of("0.2"),
-    },
+    STEP_SIZE,
+    REGULARIZATION,
     OptionSpec {
         name: "update-cycle",
         symbol: "ρ",
