@@ -241,7 +241,7 @@ impl Sketching {
             Transfer::Project => self.values_at_samples(),
         };
         // Lines 15 and 16.
-        self.sketch.enter(row, &self.function.kernels);
+        self.sketch.enter(row, &self.function.kernels)?;
         self.sketch.refresh()?;
         self.copy_map();
         match transfer {

@@ -23,7 +23,7 @@
 use faer::{Mat, MatRef};
 
 use super::{Entry, FeatureMap, IncrementalOptions, PseudoInverse, SparseTransform};
-use crate::error::Result;
+use crate::error::{Result, input_error};
 use crate::kernel::{Centres, Kernel, SupportSet};
 use crate::linalg::{Svd, SymmetricEigen};
 use crate::random::Generator;
@@ -101,12 +101,19 @@ impl IncrementalSketch {
     }
 
     /// Takes in a row after the start, given its kernels with the samples ([`FeatureMap::kernels`]). The feature map stays
-    /// as it is until [`refresh`](Self::refresh).
+    /// as it is until [`refresh`](Self::refresh). An error, and no change, if the row's kernel value is not finite.
     ///
     /// # Panics
     /// If `kernels` is not one number a sample, or a dense row has another width than the starting rows.
-    pub fn enter(&mut self, x: Row, kernels: &[f64]) {
+    pub fn enter(&mut self, x: Row, kernels: &[f64]) -> Result<()> {
         assert_eq!(kernels.len(), self.options.sample_size, "one kernel value a sample");
+        let kernel = self.held.kernel();
+        let diagonal = kernel.diagonal(x);
+        if !diagonal.is_finite() {
+            let found = format!("{} kernel value {diagonal}", kernel.name());
+            let expected = "values small enough for a finite kernel (scale the data)";
+            return Err(input_error("rows of a sketch", self.entered + 1, None, found, expected));
+        }
         let place = (self.entered % self.options.most_rows as u64) as usize;
         if place < self.held.len() {
             self.forget(place);
@@ -114,8 +121,9 @@ impl IncrementalSketch {
         self.project(x, place);
         self.transform.push_row(self.entered, &mut self.scratch.row);
         // The sample is fixed, so s_m = 0 and of Δ_pm only R_pm is left.
-        self.modify(1.0, self.held.kernel().diagonal(x), kernels);
+        self.modify(1.0, diagonal, kernels);
         self.keep(place, x);
+        Ok(())
     }
 
     /// Takes the row in a place out of both sketches; it stays in its place.

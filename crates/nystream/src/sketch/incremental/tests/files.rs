@@ -12,7 +12,7 @@ fn enter(sketch: &mut IncrementalSketch, rows: &RowBlock, from: usize, to: usize
     let mut kernels = vec![0.0; sketch.map().centres().len()];
     for i in from..to {
         sketch.map().kernels(rows.rows().row(i), &mut kernels);
-        sketch.enter(rows.rows().row(i), &kernels);
+        sketch.enter(rows.rows().row(i), &kernels).unwrap();
     }
 }
 

@@ -73,7 +73,7 @@ fn compare_all_rounds(kernel: Kernel, options: IncrementalOptions, rows: &RowBlo
     for i in 20..rows.len() {
         let x = rows.rows().row(i);
         sketch.map().kernels(x, &mut kernels);
-        sketch.enter(x, &kernels);
+        sketch.enter(x, &kernels).unwrap();
         sketch.refresh().unwrap();
         assert_equal(&sketch, rows, (i + 1).saturating_sub(most), i + 1);
         assert_eq!((sketch.rows_held(), sketch.rows_entered()), (most.min(i + 1), i as u64 + 1));

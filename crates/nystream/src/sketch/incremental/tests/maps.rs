@@ -110,7 +110,7 @@ fn points_that_repeat_do_no_harm() {
         let options = IncrementalOptions { pseudo_inverse: inverse, ..options(1) };
         let mut sketch = IncrementalSketch::start(&gaussian(), options, rows).unwrap();
         assert!(sketch.map().relative_error(rows) < 1e-20);
-        sketch.enter(rows.row(0), &[1.0; 9]);
+        sketch.enter(rows.row(0), &[1.0; 9]).unwrap();
         sketch.refresh().unwrap();
         assert!(sketch.map().relative_error(rows) < 1e-20);
     }
@@ -141,4 +141,15 @@ fn settings_out_of_range_are_refused_by_name() {
     assert!(modified_nystrom(gaussian(), rows.rows(), &[], 1).is_err());
     let bad = [1.0, f64::NAN];
     assert!(IncrementalSketch::start(&gaussian(), options(1), crate::rows::Rows::dense(&bad, 1, 2).unwrap()).is_err());
+}
+
+#[test]
+fn a_row_without_a_finite_kernel_value_is_refused_and_changes_nothing() {
+    let rows = normal_rows(20, 2, 1);
+    let kernel = Kernel::polynomial(3, 1.0, 1.0).unwrap();
+    let mut sketch = IncrementalSketch::start(&kernel, options(1), rows.rows()).unwrap();
+    let before = sketch.projected_kernels().to_owned();
+    let message = sketch.enter(crate::rows::Row::Dense(&[1e200, 0.0]), &[1.0; 9]).unwrap_err().to_string();
+    assert!(message.contains("row 21") && message.contains("scale the data"), "{message}");
+    assert_eq!((sketch.projected_kernels(), sketch.rows_entered()), (before.as_ref(), 20));
 }
