@@ -28,8 +28,11 @@ fn every_learner_learns_classes_and_those_that_can_learn_numbers() {
     let folder = Folder::new();
     folder.put("rings.libsvm", rings(1500, 1));
     for (name, numbers) in names(&folder) {
-        let line =
-            format!("evaluate rings.libsvm --learner {name} --budget 60 --scale none --bandwidth 0.7 --shuffle 1");
+        // By its paper's shares a budget of 60 would leave skegd 9 points and 6 features, too few for a ring.
+        let own = if name == "skegd" { "--sampled-share 0.5 --rank 15" } else { "" };
+        let line = format!(
+            "evaluate rings.libsvm --learner {name} --budget 60 --scale none --bandwidth 0.7 --shuffle 1 {own}"
+        );
         let report = folder.json(&line);
         assert_eq!((&report["learner"], &report["rows"]), (&name.as_str().into(), &1500.into()), "{report}");
         // Always the same class would be wrong in about half of the rows.
