@@ -33,15 +33,23 @@ const COS: [f64; 6] = [
     4.166_666_666_666_66e-2,
 ];
 
+/// Lanes that go through the polynomials side by side: enough to hide the latency of a multiply-add, few enough to stay
+/// in registers.
+const ABREAST: usize = 16;
+
 /// sin and cos of all lanes, within 1e-15.
 #[inline(always)]
 pub(super) fn sin_cos_lanes<const FMA: bool>(x: &[f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
     let (mut sines, mut cosines) = ([0.0; LANES], [0.0; LANES]);
+    let groups = x.as_chunks::<ABREAST>().0.iter();
+    let out = sines.as_chunks_mut::<ABREAST>().0.iter_mut().zip(cosines.as_chunks_mut::<ABREAST>().0);
     let mut large = 0u64;
-    for i in 0..LANES {
-        (sines[i], cosines[i]) = reduced::<FMA>(x[i]);
-        // Written so that NaN is large.
-        large |= u64::from(!(x[i].abs() <= LARGEST));
+    for (x, (sines, cosines)) in groups.zip(out) {
+        (*sines, *cosines) = reduced::<FMA>(x);
+        for i in 0..ABREAST {
+            // Written so that NaN is large.
+            large |= u64::from(!(x[i].abs() <= LARGEST));
+        }
     }
     if large != 0 {
         look_again(x, &mut sines, &mut cosines);
@@ -60,28 +68,41 @@ fn look_again(x: &[f64; LANES], sines: &mut [f64; LANES], cosines: &mut [f64; LA
 }
 
 #[inline(always)]
-fn reduced<const FMA: bool>(x: f64) -> (f64, f64) {
-    let rounded = multiply_add::<FMA>(x, std::f64::consts::FRAC_2_PI, ROUND);
-    let n = rounded - ROUND;
-    let bits = rounded.to_bits();
-    let mut r = multiply_add::<FMA>(-n, HALF_PI[0], x);
-    r = multiply_add::<FMA>(-n, HALF_PI[1], r);
-    r = multiply_add::<FMA>(-n, HALF_PI[2], r);
-    let squared = r * r;
-    let (mut s, mut c) = (SIN[0], COS[0]);
-    for k in 1..SIN.len() {
-        s = multiply_add::<FMA>(s, squared, SIN[k]);
-        c = multiply_add::<FMA>(c, squared, COS[k]);
+fn reduced<const FMA: bool>(x: &[f64; ABREAST]) -> ([f64; ABREAST], [f64; ABREAST]) {
+    let (mut rounded, mut r, mut squared) = ([0.0; ABREAST], [0.0; ABREAST], [0.0; ABREAST]);
+    for i in 0..ABREAST {
+        rounded[i] = multiply_add::<FMA>(x[i], std::f64::consts::FRAC_2_PI, ROUND);
     }
-    let sine = multiply_add::<FMA>(squared * r, s, r).to_bits();
-    let cosine = multiply_add::<FMA>(squared * squared, c, multiply_add::<FMA>(squared, -0.5, 1.0)).to_bits();
-    // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 the cosine.
-    let exchanged = (bits & 1).wrapping_neg();
-    let first = (sine & !exchanged) | (cosine & exchanged);
-    let second = (cosine & !exchanged) | (sine & exchanged);
-    let turned = (bits & 2) << 62;
-    let turned_next = (bits.wrapping_add(1) & 2) << 62;
-    (f64::from_bits(first ^ turned), f64::from_bits(second ^ turned_next))
+    for i in 0..ABREAST {
+        let n = rounded[i] - ROUND;
+        r[i] = multiply_add::<FMA>(-n, HALF_PI[0], x[i]);
+        r[i] = multiply_add::<FMA>(-n, HALF_PI[1], r[i]);
+        r[i] = multiply_add::<FMA>(-n, HALF_PI[2], r[i]);
+        squared[i] = r[i] * r[i];
+    }
+    let (mut s, mut c) = ([SIN[0]; ABREAST], [COS[0]; ABREAST]);
+    for k in 1..SIN.len() {
+        for i in 0..ABREAST {
+            s[i] = multiply_add::<FMA>(s[i], squared[i], SIN[k]);
+        }
+        for i in 0..ABREAST {
+            c[i] = multiply_add::<FMA>(c[i], squared[i], COS[k]);
+        }
+    }
+    let (mut sines, mut cosines) = ([0.0; ABREAST], [0.0; ABREAST]);
+    for i in 0..ABREAST {
+        let sine = multiply_add::<FMA>(squared[i] * r[i], s[i], r[i]).to_bits();
+        let near_one = multiply_add::<FMA>(squared[i], -0.5, 1.0);
+        let cosine = multiply_add::<FMA>(squared[i] * squared[i], c[i], near_one).to_bits();
+        // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 the cosine.
+        let bits = rounded[i].to_bits();
+        let exchanged = (bits & 1).wrapping_neg();
+        let first = (sine & !exchanged) | (cosine & exchanged);
+        let second = (cosine & !exchanged) | (sine & exchanged);
+        sines[i] = f64::from_bits(first ^ ((bits & 2) << 62));
+        cosines[i] = f64::from_bits(second ^ ((bits.wrapping_add(1) & 2) << 62));
+    }
+    (sines, cosines)
 }
 
 #[cfg(test)]

@@ -18,9 +18,9 @@ pub(crate) fn add_transposed_times(matrix: &[f64], stride: usize, z: &[f64], fac
     Arch::new().dispatch(Transposed { matrix, stride, z, factor, out });
 }
 
-/// out = M x of a symmetric matrix, of which only the lower triangle is read: half the memory.
-pub(crate) fn symmetric_times(lower: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Symmetric { lower, stride, x, out });
+/// out = LᵀL x and xᵀLᵀL x of a lower triangular L, row-major with zeros above its diagonal, in one reading of L.
+pub(crate) fn triangle_twice(lower: &[f64], stride: usize, x: &[f64], out: &mut [f64]) -> f64 {
+    Arch::new().dispatch(TriangleTwice { lower, stride, x, out })
 }
 
 /// out += factor x.
@@ -115,66 +115,33 @@ impl WithSimd for Transposed<'_> {
     }
 }
 
-struct Symmetric<'a> {
+struct TriangleTwice<'a> {
     lower: &'a [f64],
     stride: usize,
     x: &'a [f64],
     out: &'a mut [f64],
 }
 
-impl WithSimd for Symmetric<'_> {
-    type Output = ();
+impl WithSimd for TriangleTwice<'_> {
+    type Output = f64;
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) -> f64 {
         let Self { lower, stride, x, out } = self;
         let n = x.len();
-        out[..n].fill(0.0);
-        let mut i = 0;
-        while i + ROWS <= n {
-            // Left of the diagonal block: every number serves its row and its column.
-            let rows: [&[f64]; ROWS] = std::array::from_fn(|r| &lower[(i + r) * stride..(i + r) * stride + i]);
-            let parts = rows.map(|row| S::as_simd_f64s(row));
-            let (vectors, rest) = S::as_simd_f64s(&x[..i]);
-            let heads = parts.map(|(head, _)| &head[..vectors.len()]);
-            let own: [f64; ROWS] = std::array::from_fn(|r| x[i + r]);
-            let spread = own.map(|value| simd.splat_f64s(value));
-            let (before, after) = out.split_at_mut(i);
-            let (sums_of_columns, last_columns) = S::as_mut_simd_f64s(before);
-            let mut sums = [simd.splat_f64s(0.0); ROWS];
-            for (c, column) in sums_of_columns.iter_mut().enumerate() {
-                for r in 0..ROWS {
-                    sums[r] = simd.mul_add_e_f64s(heads[r][c], vectors[c], sums[r]);
-                    *column = simd.mul_add_e_f64s(heads[r][c], spread[r], *column);
-                }
-            }
-            for r in 0..ROWS {
-                after[r] += simd.reduce_sum_f64s(sums[r]) + plain_dot(parts[r].1, rest);
-                plain_add(last_columns, own[r], parts[r].1);
-            }
-            // The diagonal block.
-            triangle(lower, stride, i, i + ROWS, x, out);
-            i += ROWS;
+        out.fill(0.0);
+        let mut squares = 0.0;
+        for from in (0..n).step_by(ROWS) {
+            let to = (from + ROWS).min(n);
+            let block = &lower[from * stride..];
+            // The rows are read for the products and, while they are near, once more for the sum.
+            let mut values = [0.0; ROWS];
+            let values = &mut values[..to - from];
+            Times { matrix: block, stride, x: &x[..to], out: &mut *values }.with_simd(simd);
+            squares += plain_dot(values, values);
+            Transposed { matrix: block, stride, z: values, factor: 1.0, out: &mut out[..to] }.with_simd(simd);
         }
-        for row in i..n {
-            let numbers = &lower[row * stride..row * stride + i];
-            out[row] += plain_dot(numbers, &x[..i]);
-            plain_add(&mut out[..i], x[row], numbers);
-        }
-        triangle(lower, stride, i, n, x, out);
-    }
-}
-
-/// Adds the product with the symmetric block of rows and columns `from..to`.
-#[inline(always)]
-fn triangle(lower: &[f64], stride: usize, from: usize, to: usize, x: &[f64], out: &mut [f64]) {
-    for row in from..to {
-        for column in from..row {
-            let value = lower[row * stride + column];
-            out[row] += value * x[column];
-            out[column] += value * x[row];
-        }
-        out[row] += lower[row * stride + row] * x[row];
+        squares
     }
 }
 
@@ -217,20 +184,23 @@ mod tests {
     }
 
     #[test]
-    fn symmetric_products_read_the_lower_triangle_only() {
+    fn a_triangle_twice_is_the_product_with_its_gram_matrix() {
         let mut rng = Generator::new(6);
-        for n in [1, 2, 3, 4, 5, 8, 11, 12, 37, 64] {
+        for n in [0, 1, 2, 3, 4, 5, 8, 11, 12, 37, 64] {
             let stride = n + n % 3;
-            let mut matrix = vec![f64::NAN; n * stride];
+            let mut lower = vec![0.0; n * stride];
             for i in 0..n {
-                (0..=i).for_each(|j| matrix[i * stride + j] = rng.normal());
+                (0..=i).for_each(|j| lower[i * stride + j] = rng.normal());
             }
             let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
             let mut out = vec![7.0; n];
-            symmetric_times(&matrix, stride, &x, &mut out);
-            for i in 0..n {
-                let expected: f64 = (0..n).map(|j| matrix[i.max(j) * stride + i.min(j)] * x[j]).sum();
-                assert!((out[i] - expected).abs() < 1e-12 * n as f64, "{n}");
+            let squares = triangle_twice(&lower, stride, &x, &mut out);
+            let v: Vec<f64> = (0..n).map(|i| (0..=i).map(|j| lower[i * stride + j] * x[j]).sum()).collect();
+            let size: f64 = v.iter().map(|v| v * v).sum();
+            assert!((squares - size).abs() <= 1e-13 * n as f64 * size);
+            for j in 0..n {
+                let expected: f64 = (j..n).map(|i| lower[i * stride + j] * v[i]).sum();
+                assert!((out[j] - expected).abs() < 1e-12 * n as f64 * (1.0 + size.sqrt()), "{n}");
             }
         }
     }

@@ -18,7 +18,7 @@ pub use columns::add_column_products;
 pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
-pub(crate) use fused::{add_scaled, add_transposed_times, symmetric_times, times};
+pub(crate) use fused::{add_scaled, add_transposed_times, times, triangle_twice};
 pub use gram::GramSum;
 pub use randomised::Svd;
 pub(crate) use randomised::product;

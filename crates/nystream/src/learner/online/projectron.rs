@@ -9,7 +9,7 @@
 //! Departures from the paper:
 //! - Beside η there is a budget: when it is full every step is projected, whatever it loses. By default η is 0 and the
 //!   budget alone bounds the rows, as in the toolbox that later papers compare with.
-//! - A row whose squared distance from the span is below 1e-8 k(x, x) counts as within it: the inverse would not survive.
+//! - A row whose squared distance from the span is below 1e-8 k(x, x) counts as within it: it would be rounding that is kept.
 
 use super::entry::{LearnerEntry, Make, OnlineLearner, Order};
 use super::expansion::Expansion;
@@ -65,11 +65,7 @@ impl OnlineLearner for Projectron {
         let output = self.span.function.output(row);
         if target * output <= 0.0 {
             let projected = self.span.project(row);
-            if self.span.absorbs(projected, self.error) {
-                self.span.add_projection(target);
-            } else {
-                self.span.add_row(row, target, projected);
-            }
+            self.span.step(row, target, projected, self.error);
         }
         Ok(output)
     }

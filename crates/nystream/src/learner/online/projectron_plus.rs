@@ -78,11 +78,7 @@ impl OnlineLearner for ProjectronPlus {
         let projected = self.span.project(row);
         if target * output <= 0.0 {
             // A mistake: the Projectron's step.
-            if self.span.absorbs(projected, self.error) {
-                self.span.add_projection(target);
-            } else {
-                self.span.add_row(row, target, projected);
-            }
+            self.span.step(row, target, projected, self.error);
         } else {
             // A margin error: τ = min(ℓ/‖Pk‖², 2(ℓ − U‖δ‖)/‖Pk‖², 1), if that is above 0.
             let kept = loss - self.competitor * projected.squared_distance.sqrt();

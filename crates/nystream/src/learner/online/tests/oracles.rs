@@ -169,6 +169,21 @@ fn projectron_plus_plus_is_its_transcription() {
     }
 }
 
+#[test]
+fn projections_survive_rows_that_are_nearly_dependent() {
+    // Kernels of nearly 1 everywhere: the matrix of the rows kept is close to singular.
+    for bandwidth in [30.0, 1000.0, 1e5] {
+        for name in ["projectron", "projectron++"] {
+            let mut settings = settings(Targets::Classes);
+            settings.kernel = Kernel::gaussian(bandwidth).unwrap();
+            settings.budget = 200;
+            // A perceptron's output is at most the mistakes it has made.
+            let most = outputs(name, settings, true).iter().fold(0.0, |most: f64, output| most.max(output.abs()));
+            assert!(most < 600.0, "{name} {bandwidth}: {most}");
+        }
+    }
+}
+
 /// BPA-S by the search over all rows that the paper describes.
 fn bpa_s(kernel: Kernel, c: f64, rows: Rows, targets: &[f64]) -> Vec<f64> {
     let mut f = Function { kernel, rows, terms: vec![] };
