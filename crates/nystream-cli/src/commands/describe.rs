@@ -44,7 +44,7 @@ pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
     report.put("captured", status.captured);
     put_changes(report, status);
     put_errors(report, status, pass.is_classification());
-    report.put_bytes("bytes_held", status.bytes_held as u64);
+    report.put_bytes("bytes_held", pass.size_bytes() as u64);
 }
 
 /// Adds how well recent rows are spanned, and changes of atoms if there were any.

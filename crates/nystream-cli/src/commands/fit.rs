@@ -187,6 +187,7 @@ struct Streamed {
     /// Whether targets are classes.
     classes: bool,
     late_features: usize,
+    bytes_held: usize,
 }
 
 /// One pass, with checkpoints if they are wanted.
@@ -226,9 +227,9 @@ fn stream(
     if let Some(path) = &args.checkpoint {
         pass.save(path)?;
     }
-    let (classes, late) = (pass.is_classification(), pass.late_features());
+    let (classes, late, bytes_held) = (pass.is_classification(), pass.late_features(), pass.size_bytes());
     let (model, learner) = pass.finish_with_learner()?;
-    Ok((model, Streamed { status: learner.status()?, classes, late_features: late }))
+    Ok((model, Streamed { status: learner.status()?, classes, late_features: late, bytes_held }))
 }
 
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
@@ -293,13 +294,13 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     if let (Task::Regression { .. }, [rmse]) = (preprocessor.task(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
     }
-    if let Some(Streamed { status, classes, late_features }) = &streamed {
+    if let Some(Streamed { status, classes, late_features, bytes_held }) = &streamed {
         if *late_features > 0 {
             report.put("late_features", *late_features);
         }
         put_errors(&mut report, status, *classes);
         put_changes(&mut report, status);
-        report.put_bytes("bytes_held", status.bytes_held as u64);
+        report.put_bytes("bytes_held", *bytes_held as u64);
     }
     if preprocessor.dropped_rows() > 0 {
         report.put("rows_dropped", preprocessor.dropped_rows());

@@ -120,7 +120,7 @@ fn evaluate_reports_errors_of_every_order() {
     }
     let mse = folder.json("evaluate synth:friedman?n=800 --budget 30");
     assert!(mse["mse"].as_f64().unwrap() > 0.5, "{mse}");
-    folder.refuses("evaluate synth:rings --learner nothing", &["nothing", "streaming-ridge"]);
+    folder.refuses("evaluate synth:rings --learner nothing", &["'nothing'", "nystream learners"]);
     folder.refuses("evaluate synth:rings --budget 0", &["budget"]);
 }
 

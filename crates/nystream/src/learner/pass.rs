@@ -220,6 +220,11 @@ impl StreamPass {
         self.preprocessor.feature_count() - self.head_features
     }
 
+    /// Bytes held by the learner, and by the last rows with their errors.
+    pub fn size_bytes(&self) -> usize {
+        self.learner.size_bytes() + self.errors.size_bytes()
+    }
+
     /// Records read so far.
     pub fn records(&self) -> u64 {
         self.records

@@ -1,4 +1,5 @@
-//! Dense linear algebra on top of faer: factorisations that report their rescues, tiled Gram sums.
+//! Dense linear algebra on top of faer: factorisations that report their rescues, tiled Gram sums, leading parts by
+//! random projection.
 //!
 //! Matrices are column-major [`faer::Mat`]. Everything here gives the same bits on any number of
 //! threads: factorisations and many-column solves of faer do, and single columns are solved
@@ -8,7 +9,9 @@ mod cholesky;
 mod columns;
 mod eigen;
 mod factoring;
+mod fused;
 mod gram;
+mod randomised;
 mod triangle;
 mod vectorised;
 
@@ -17,7 +20,10 @@ pub use columns::add_column_products;
 pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
+pub(crate) use fused::{add_scaled, add_transposed_times, times, triangle_twice};
 pub use gram::GramSum;
+pub use randomised::Svd;
+pub(crate) use randomised::product;
 pub(crate) use triangle::Triangle;
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 

@@ -14,6 +14,7 @@
 //! | [`Squeak`] | SQUEAK, per point, in blocks or lazily, and merging (DISQUEAK) |
 //! | [`InkOracle`] | INK-ORACLE (INK, Alg. 2) with an [`ExactOracle`], INK-ESTIMATE (Alg. 3) with an [`EstimateOracle`] |
 //! | [`AnySequential`] | one of these, whichever: to be streamed into, saved, resumed and merged |
+//! | [`incremental`] | feature maps that follow a stream: incremental randomized sketching, incremental and modified Nyström |
 //! | [`check_guarantee`] | Eq. 11 of INK against the exact kernel matrix |
 
 mod any_sequential;
@@ -23,6 +24,7 @@ mod check;
 mod dictionary;
 mod direct_sample;
 mod embedding;
+pub mod incremental;
 mod ink;
 mod leverage;
 mod matrix;

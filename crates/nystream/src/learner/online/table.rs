@@ -1,0 +1,33 @@
+//! The table of learners.
+
+use super::entry::LearnerEntry;
+use super::{
+    bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp, skegd, streaming_ridge,
+};
+use crate::error::{Error, Result, nearest_name};
+
+/// Every learner there is.
+pub static LEARNERS: &[&LearnerEntry] = &[
+    &perceptron::ENTRY,
+    &kogd::ENTRY,
+    &rbp::ENTRY,
+    &forgetron::ENTRY,
+    &projectron::ENTRY,
+    &projectron_plus::ENTRY,
+    &bpas::ENTRY,
+    &bogd::ENTRY,
+    &nogd::ENTRY,
+    &fogd::ENTRY,
+    &skegd::ENTRY,
+    &streaming_ridge::ENTRY,
+];
+
+/// The learner of this name, or an error that names the nearest.
+pub fn find(name: &str) -> Result<&'static LearnerEntry> {
+    LEARNERS.iter().copied().find(|entry| entry.name == name).ok_or_else(|| {
+        let nearest = nearest_name(name, LEARNERS.iter().map(|entry| entry.name));
+        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
+        let expected = "a name that `nystream learners` shows";
+        Error::InvalidParam { name: "learner", found: format!("'{name}'{hint}"), expected }
+    })
+}
