@@ -9,6 +9,7 @@ mod columns;
 mod eigen;
 mod factoring;
 mod gram;
+mod growing;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
@@ -16,6 +17,7 @@ pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
 pub use gram::GramSum;
+pub use growing::{GrowingFactor, GrowingSymmetric};
 
 use faer::Par;
 
