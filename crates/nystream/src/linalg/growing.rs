@@ -23,9 +23,9 @@ pub struct GrowingFactor {
 }
 
 impl GrowingFactor {
-    /// No rows yet, memory for `capacity`.
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self { dim: 0, rows: Vec::with_capacity(start(capacity)) }
+    /// No rows yet.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Takes packed rows that [`packed`](Self::packed) gave; none if their number is not that of a triangle of `dim` rows.
@@ -92,9 +92,9 @@ pub struct GrowingSymmetric {
 }
 
 impl GrowingSymmetric {
-    /// No rows yet, memory for `capacity`.
-    pub fn with_capacity(capacity: usize) -> Self {
-        Self { dim: 0, rows: Vec::with_capacity(start(capacity)) }
+    /// No rows yet.
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Takes packed rows that [`packed`](Self::packed) gave; none if their number is not that of a triangle of `dim` rows.
@@ -169,7 +169,7 @@ mod tests {
         let mut rng = Generator::new(4);
         let g = Mat::from_fn(n, n, |_, _| rng.normal());
         let a = &g * g.transpose() + Mat::<f64>::identity(n, n);
-        let mut factor = GrowingFactor::with_capacity(n);
+        let mut factor = GrowingFactor::new();
         for i in 0..n {
             let mut column: Vec<f64> = (0..i).map(|j| a[(i, j)]).collect();
             factor.forward(&mut column);
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn rank_one_updates_of_an_inverse_equal_the_inverse_of_the_sum() {
         let mut rng = Generator::new(6);
-        let (mut inverse, mut sum) = (GrowingSymmetric::with_capacity(9), Mat::<f64>::zeros(9, 9));
+        let (mut inverse, mut sum) = (GrowingSymmetric::new(), Mat::<f64>::zeros(9, 9));
         for i in 0..9 {
             inverse.append_diagonal(1.0 / 0.3);
             sum[(i, i)] = 0.3;
