@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use nystream::error::nearest_name;
 use nystream::{Error, Result};
 
 use crate::findings::Findings;
@@ -99,26 +100,10 @@ pub const STUDIES: [Study; 4] = [
 /// The study of this name, or an error that names the nearest.
 pub fn find(name: &str) -> Result<&'static Study> {
     STUDIES.iter().find(|study| study.name == name).ok_or_else(|| {
-        let nearest = STUDIES.iter().min_by_key(|study| distance(name, study.name));
-        let hint = nearest.map_or_else(String::new, |study| format!("; the nearest is '{}'", study.name));
+        let nearest = nearest_name(name, STUDIES.iter().map(|study| study.name));
+        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
         Error::InvalidParam { name: "study", found: format!("'{name}'{hint}"), expected: "a name that --list shows" }
     })
-}
-
-/// Letters to insert, delete or replace to get from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -143,13 +128,6 @@ mod tests {
         let settings = Settings { seeds: Some(0), rows: Some(10), data: None };
         for study in &STUDIES {
             assert!((study.run)(&settings, &mut |_| {}).is_err(), "{}", study.name);
-        }
-    }
-
-    #[test]
-    fn distances_count_letters() {
-        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 2)] {
-            assert_eq!(distance(a, b), expected);
         }
     }
 }

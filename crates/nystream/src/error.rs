@@ -21,6 +21,18 @@ pub enum Error {
         /// What would have been right.
         expected: &'static str,
     },
+    /// An option of a learner that is unknown or outside its range.
+    #[error("{learner}: {name}: found {found}, expected {expected}")]
+    InvalidOption {
+        /// Whose option.
+        learner: &'static str,
+        /// The option's name, as the user writes it.
+        name: &'static str,
+        /// What was given.
+        found: String,
+        /// What would have been right.
+        expected: String,
+    },
     /// A value in the data that cannot be used.
     #[error("{origin}: {}: found {found}, expected {expected}", place(*.row, .column))]
     Input {
@@ -139,5 +151,40 @@ impl Error {
         } else {
             Err(Self::InvalidParam { name, found: value.to_string(), expected: "a finite number above 0" })
         }
+    }
+}
+
+/// The name that takes the fewest letters to get to, for messages about unknown ones; the first of several.
+pub fn nearest_name<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    names.into_iter().min_by_key(|name| letters_apart(written, name))
+}
+
+/// Letters to insert, delete or replace to get from one word to the other.
+fn letters_apart(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, letter) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, other) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != *other);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_count_letters() {
+        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 2)] {
+            assert_eq!(letters_apart(a, b), expected);
+        }
+        assert_eq!(nearest_name("garantees", ["merge-tree", "guarantees"]), Some("guarantees"));
+        assert_eq!(nearest_name("x", []), None);
     }
 }

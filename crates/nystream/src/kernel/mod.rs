@@ -1,4 +1,5 @@
-//! Kernels and their evaluation: one pair, one row against m centres, a block against m centres.
+//! Kernels and their evaluation: one pair, one row against m centres, a block against m centres; a set of centres that
+//! changes one at a time ([`SupportSet`]).
 //!
 //! [`Kernel::pair`] is the plain definition; the other two agree with it to better than 1e-12
 //! relative, dense or sparse, near or far: distances come from differences, or from norms and inner products
@@ -13,6 +14,8 @@ mod gaussian;
 mod row;
 mod sparse;
 mod spec;
+mod support;
+mod support_lists;
 mod transform;
 mod vector;
 
@@ -20,3 +23,4 @@ pub use block::KernelWorkspace;
 pub use centres::Centres;
 pub use spec::Kernel;
 pub(crate) use spec::squared_distance;
+pub use support::SupportSet;

@@ -3,6 +3,7 @@
 mod checkpoint;
 mod evaluate;
 mod fingerprint;
+pub mod online;
 mod pass;
 pub mod streaming;
 

@@ -1,0 +1,5 @@
+//! Laws of every learner in the table, and what is said of bad settings.
+
+mod laws;
+mod options;
+mod stream;
