@@ -25,6 +25,7 @@ mod kogd;
 mod learner;
 mod loss;
 mod options;
+mod second_order;
 mod settings;
 mod state;
 mod table;

@@ -2,11 +2,13 @@
 
 use super::entry::{LearnerEntry, Make, Order};
 use super::kogd;
+use super::second_order::{con_kons, krls, nons_ald, pros_n_kons};
 use super::settings::Targets;
 use crate::error::{Error, Result, nearest_name};
 
 /// Every learner there is.
-pub static LEARNERS: &[&LearnerEntry] = &[&kogd::ENTRY, &STREAMING_RIDGE];
+pub static LEARNERS: &[&LearnerEntry] =
+    &[&kogd::ENTRY, &pros_n_kons::ENTRY, &con_kons::ENTRY, &nons_ald::ENTRY, &krls::ENTRY, &STREAMING_RIDGE];
 
 static STREAMING_RIDGE: LearnerEntry = LearnerEntry {
     name: "streaming-ridge",

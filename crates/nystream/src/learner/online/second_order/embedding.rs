@@ -6,9 +6,9 @@
 //! pseudo-inverse of K_ZZ where the papers have its inverse.
 
 use crate::error::Result;
+use crate::kernel::SupportSet;
 use crate::learner::online::settings::LearnerSettings;
 use crate::learner::online::state::State;
-use crate::kernel::SupportSet;
 use crate::linalg::{GrowingFactor, dot};
 use crate::persist::Container;
 use crate::rows::Row;
@@ -97,9 +97,7 @@ impl Embedding {
 
     /// Bytes held.
     pub(super) fn size_bytes(&self) -> usize {
-        self.support.size_bytes()
-            + self.factor.size_bytes()
-            + (self.kernels.capacity() + self.features.capacity()) * 8
+        self.support.size_bytes() + self.factor.size_bytes() + (self.kernels.capacity() + self.features.capacity()) * 8
     }
 
     /// Adds atoms and factor to a file.

@@ -38,7 +38,7 @@ pub(in crate::learner::online) static ENTRY: LearnerEntry = LearnerEntry {
         meaning: "a row enters if the atoms leave more than this of k(x,x) unexplained",
         kind: OptionKind::NonNegative,
         default: Default::Number(0.01),
-        trial: Trial::of("0.3"),
+        trial: Trial::of("0.9"),
     }],
     make: Make::Rows { build, load },
 };

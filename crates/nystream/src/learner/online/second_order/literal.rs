@@ -36,6 +36,9 @@ struct Eigenmap {
 impl Eigenmap {
     fn new(kernel: Kernel, atoms: Vec<Vec<f64>>) -> Self {
         let n = atoms.len();
+        if n == 0 {
+            return Self { kernel, atoms, map: Mat::zeros(0, 0) };
+        }
         let gram = Mat::from_fn(n, n, |i, j| kernel.pair(Row::Dense(&atoms[i]), Row::Dense(&atoms[j])));
         let eigen = SymmetricEigen::new(gram.as_ref()).unwrap();
         let largest = eigen.values.last().copied().unwrap_or(0.0);
@@ -90,7 +93,8 @@ impl LiteralKons {
                 } else {
                     let q = embedding.carry_to(&larger);
                     let v = &w - inverse(&a) * &g;
-                    a = &q * (&a - Scale(self.alpha) * Mat::<f64>::identity(a.nrows(), a.nrows())) * q.transpose() + ridge;
+                    a = &q * (&a - Scale(self.alpha) * Mat::<f64>::identity(a.nrows(), a.nrows())) * q.transpose()
+                        + ridge;
                     w = q * v;
                 }
                 embedding = larger;
@@ -187,8 +191,7 @@ impl LiteralNons {
 /// Kernel recursive least squares, Table 1 of Engel, Mannor and Meir 2004, which ends its dictionary at `budget`.
 pub(super) fn literal_krls(kernel: Kernel, nu: f64, budget: usize, rows: &[(Vec<f64>, f64)]) -> (Vec<f64>, usize) {
     let mut atoms: Vec<Vec<f64>> = Vec::new();
-    let (mut k_inverse, mut p, mut alpha) =
-        (Mat::<f64>::zeros(0, 0), Mat::<f64>::zeros(0, 0), Mat::<f64>::zeros(0, 1));
+    let (mut k_inverse, mut p, mut alpha) = (Mat::<f64>::zeros(0, 0), Mat::<f64>::zeros(0, 0), Mat::<f64>::zeros(0, 1));
     let mut outputs = Vec::new();
     for (x, y) in rows {
         let k = column(atoms.iter().map(|z| kernel.pair(Row::Dense(x), Row::Dense(z))));
@@ -208,9 +211,14 @@ pub(super) fn literal_krls(kernel: Kernel, nu: f64, budget: usize, rows: &[(Vec<
                 (false, false) => 1.0,
                 _ => 0.0,
             });
-            alpha = Mat::from_fn(m + 1, 1, |i, _| {
-                if i < m { alpha[(i, 0)] - a[(i, 0)] / delta * error } else { error / delta }
-            });
+            alpha =
+                Mat::from_fn(
+                    m + 1,
+                    1,
+                    |i, _| {
+                        if i < m { alpha[(i, 0)] - a[(i, 0)] / delta * error } else { error / delta }
+                    },
+                );
             atoms.push(x.clone());
         } else {
             let pa = &p * &a;

@@ -142,7 +142,13 @@ mod tests {
             if t % 25 == 0 {
                 let n = a.nrows();
                 a = Mat::from_fn(n + 1, n + 1, |i, j| {
-                    if i < n && j < n { a[(i, j)] } else if i == j { settings.ridge } else { 0.0 }
+                    if i < n && j < n {
+                        a[(i, j)]
+                    } else if i == j {
+                        settings.ridge
+                    } else {
+                        0.0
+                    }
                 });
                 v = Mat::from_fn(n + 1, 1, |i, _| if i < n { v[(i, 0)] } else { 0.0 });
                 step.extend(0.0);

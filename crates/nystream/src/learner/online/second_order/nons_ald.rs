@@ -43,8 +43,8 @@ pub(in crate::learner::online) static ENTRY: LearnerEntry = LearnerEntry {
             symbol: "α²",
             meaning: "a row enters if the atoms leave more than this of k(x,x) unexplained",
             kind: OptionKind::NonNegative,
-            default: Default::Derived("25/T, and 0.002 if the length T of the stream is not known"),
-            trial: Trial::of("0.3"),
+            default: Default::Derived("25/T, at most 0.1; 0.002 if the length T of the stream is not known"),
+            trial: Trial::of("0.9"),
         },
         OptionSpec {
             name: "bound",
@@ -74,8 +74,10 @@ pub(in crate::learner::online) static ENTRY: LearnerEntry = LearnerEntry {
     make: Make::Rows { build, load },
 };
 
-/// α of the threshold α² = (α₀/√T)² of the authors' experiments.
+/// The threshold (5/√T)² of the authors' experiments, times T.
 const THRESHOLD: f64 = 25.0;
+/// The largest threshold that follows from T: of streams so short the authors have none.
+const LARGEST: f64 = 0.1;
 /// The threshold where T is not known: 25/T for T = 12,500, in the middle of the sets of their table.
 const UNKNOWN_LENGTH: f64 = 0.002;
 
@@ -92,7 +94,8 @@ fn build(settings: &LearnerSettings, chosen: &Chosen) -> Result<Box<dyn OnlineLe
 }
 
 fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<NonsAld> {
-    let derived = || settings.expected_rows.map_or(UNKNOWN_LENGTH, |rows| THRESHOLD / rows.max(1) as f64);
+    let derived =
+        || settings.expected_rows.map_or(UNKNOWN_LENGTH, |rows| (THRESHOLD / rows.max(1) as f64).min(LARGEST));
     Ok(NonsAld {
         threshold: chosen.given_number("dependence")?.unwrap_or_else(derived),
         budget: settings.budget,

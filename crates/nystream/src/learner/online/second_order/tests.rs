@@ -128,7 +128,8 @@ fn krls_equals_its_algorithm_literally() {
 #[test]
 fn krls_without_a_threshold_is_exact_kernel_least_squares() {
     let kernel = Kernel::gaussian(0.3).unwrap();
-    let rows: Stream = stream(40, Targets::Numbers).into_iter().enumerate().filter(|(t, _)| t % 5 != 4).map(|(_, r)| r).collect();
+    let rows: Stream =
+        stream(40, Targets::Numbers).into_iter().enumerate().filter(|(t, _)| t % 5 != 4).map(|(_, r)| r).collect();
     let n = rows.len();
     let mut given = LearnerSettings::new(kernel, 2, Targets::Numbers).with("dependence", 0);
     given.budget = n;
@@ -201,7 +202,8 @@ fn seeds_decide_about_the_sampled_dictionaries() {
 #[test]
 fn a_loss_of_classes_is_refused_for_numbers() {
     for name in ["pros-n-kons", "con-kons"] {
-        let message = Learner::new(name, settings(Targets::Numbers, 9).with("loss", "logistic")).unwrap_err().to_string();
+        let message =
+            Learner::new(name, settings(Targets::Numbers, 9).with("loss", "logistic")).unwrap_err().to_string();
         assert!(message.contains("loss") && message.contains("squared"), "{message}");
     }
 }
