@@ -215,7 +215,7 @@ mod tests {
         for i in 0..9 {
             inverse.append_diagonal(1.0 / 0.3);
             sum[(i, i)] = 0.3;
-            for _ in 0..20 {
+            for _ in 0..2000 {
                 let g: Vec<f64> = (0..=i).map(|_| rng.normal()).collect();
                 let mut u = vec![0.0; i + 1];
                 inverse.times(&g, &mut u);
@@ -229,7 +229,7 @@ mod tests {
             let unit: Vec<f64> = (0..9).map(|j| f64::from(u8::from(i == j))).collect();
             let mut column = vec![0.0; 9];
             inverse.times(&unit, &mut column);
-            (0..9).for_each(|j| assert!((column[j] - direct[(j, i)]).abs() < 1e-12));
+            (0..9).for_each(|j| assert!((column[j] - direct[(j, i)]).abs() < 1e-11 * direct[(i, i)]));
         }
         inverse.reset(3, 2.0);
         assert_eq!(inverse.packed(), &[2.0, 0.0, 2.0, 0.0, 0.0, 2.0]);

@@ -10,7 +10,7 @@ use crate::learner::online::settings::Targets;
 pub(super) enum CurvedLoss {
     /// (f − y)², as in the papers: twice [`Loss::Squared`](crate::learner::online::Loss::Squared).
     Squared,
-    /// max(0, 1 − y f)²
+    /// max(0, 1 − y f)²; the same as `Squared` while outputs stay within ±1.
     SquaredHinge,
     /// ln(1 + exp(−y f))
     Logistic,

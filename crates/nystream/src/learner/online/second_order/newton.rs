@@ -58,7 +58,8 @@ impl NewtonStep {
     pub(super) fn project(&mut self, features: &[f64]) -> f64 {
         self.direction.resize(self.dim(), 0.0);
         self.inverse.times(features, &mut self.direction);
-        self.energy = dot(features, &self.direction);
+        // At least 0 but for rounding, which a small ridge makes large.
+        self.energy = dot(features, &self.direction).max(0.0);
         let free = dot(&self.weights, features);
         let output = free.clamp(-self.settings.bound, self.settings.bound);
         let excess = free - output;
