@@ -1,5 +1,5 @@
 //! Kernels and their evaluation: one pair, one row against m centres, a block against m centres; a set of centres that
-//! changes one at a time ([`SupportSet`]).
+//! changes one at a time ([`SupportSet`]); random Fourier features ([`RandomFeatures`]).
 //!
 //! [`Kernel::pair`] is the plain definition; the other two agree with it to better than 1e-12
 //! relative, dense or sparse, near or far: distances come from differences, or from norms and inner products
@@ -11,7 +11,9 @@ mod centres;
 mod dense;
 mod exp;
 mod gaussian;
+mod random_features;
 mod row;
+mod sincos;
 mod sparse;
 mod spec;
 mod support;
@@ -21,6 +23,7 @@ mod vector;
 
 pub use block::KernelWorkspace;
 pub use centres::Centres;
+pub use random_features::RandomFeatures;
 pub use spec::Kernel;
 pub(crate) use spec::squared_distance;
 pub use support::SupportSet;

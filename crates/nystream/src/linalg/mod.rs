@@ -8,6 +8,7 @@ mod cholesky;
 mod columns;
 mod eigen;
 mod factoring;
+mod fused;
 mod gram;
 mod growing;
 
@@ -16,6 +17,7 @@ pub use columns::add_column_products;
 pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
+pub(crate) use fused::{add_scaled, add_transposed_times, symmetric_times, times};
 pub use gram::GramSum;
 pub use growing::{GrowingFactor, GrowingSymmetric};
 

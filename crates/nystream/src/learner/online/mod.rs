@@ -20,14 +20,28 @@
 //! A new learner is a file with a type that implements [`OnlineLearner`] and a static [`LearnerEntry`], and the entry's
 //! name in `table.rs`. The laws in `tests/` then run over it.
 
+mod bogd;
+mod bpas;
 mod entry;
+mod expansion;
+mod fogd;
+mod forgetron;
 mod kogd;
 mod learner;
 mod loss;
+mod nogd;
+mod oldest;
 mod options;
+mod perceptron;
+mod projectron;
+mod projectron_plus;
+mod rbp;
 mod second_order;
 mod settings;
+mod span;
+mod square;
 mod state;
+mod steps;
 mod table;
 #[cfg(test)]
 mod tests;

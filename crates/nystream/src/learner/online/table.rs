@@ -1,14 +1,29 @@
 //! The table of learners.
 
 use super::entry::{LearnerEntry, Make, Order};
-use super::kogd;
 use super::second_order::{con_kons, krls, nons_ald, pros_n_kons};
 use super::settings::Targets;
+use super::{bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp};
 use crate::error::{Error, Result, nearest_name};
 
 /// Every learner there is.
-pub static LEARNERS: &[&LearnerEntry] =
-    &[&kogd::ENTRY, &pros_n_kons::ENTRY, &con_kons::ENTRY, &nons_ald::ENTRY, &krls::ENTRY, &STREAMING_RIDGE];
+pub static LEARNERS: &[&LearnerEntry] = &[
+    &perceptron::ENTRY,
+    &kogd::ENTRY,
+    &rbp::ENTRY,
+    &forgetron::ENTRY,
+    &projectron::ENTRY,
+    &projectron_plus::ENTRY,
+    &bpas::ENTRY,
+    &bogd::ENTRY,
+    &nogd::ENTRY,
+    &fogd::ENTRY,
+    &pros_n_kons::ENTRY,
+    &con_kons::ENTRY,
+    &nons_ald::ENTRY,
+    &krls::ENTRY,
+    &STREAMING_RIDGE,
+];
 
 static STREAMING_RIDGE: LearnerEntry = LearnerEntry {
     name: "streaming-ridge",

@@ -2,4 +2,5 @@
 
 mod laws;
 mod options;
+mod oracles;
 mod stream;

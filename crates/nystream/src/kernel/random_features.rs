@@ -1,0 +1,183 @@
+//! Random Fourier features: sines and cosines whose inner products estimate a kernel of a distance.
+//!
+//! A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007. Frequencies are drawn from the kernel's
+//! spectrum: normal for the Gaussian, multivariate t for Laplacian (1 degree of freedom) and Matérn (3 and 5) kernels.
+//!
+//! Departures from the paper: a sine and a cosine for each frequency, not one cosine with a random phase.
+
+use pulp::Simd;
+
+use super::sincos::sin_cos_lanes;
+use super::spec::Kernel;
+use super::support::sparse_products;
+use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, vectorised};
+use crate::error::{Error, Result};
+use crate::random::Generator;
+use crate::rows::Row;
+
+/// Bytes that the frequencies may take.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Frequencies, feature by feature in panels of 32.
+#[derive(Debug, Clone)]
+pub struct RandomFeatures {
+    panels: Vec<Lanes>,
+    features: usize,
+    frequencies: usize,
+}
+
+impl RandomFeatures {
+    /// Draws frequencies for rows of `features` columns.
+    pub fn new(kernel: &Kernel, features: usize, frequencies: usize, rng: &mut Generator) -> Result<Self> {
+        let freedom = match kernel {
+            Kernel::Gaussian { .. } => None,
+            Kernel::Laplacian { .. } => Some(1),
+            Kernel::Matern32 { .. } => Some(3),
+            Kernel::Matern52 { .. } => Some(5),
+            Kernel::Polynomial { .. } | Kernel::Linear => {
+                let found = format!("{} for random Fourier features", kernel.name());
+                return Err(Error::InvalidParam { name: "kernel", found, expected: "a kernel of a distance" });
+            }
+        };
+        let numbers = frequencies.div_ceil(LANES).saturating_mul(features);
+        let needed_bytes = (numbers as u64).saturating_mul(size_of::<Lanes>() as u64);
+        if needed_bytes > MOST_BYTES {
+            let advice = "use fewer random features, or a learner that keeps rows";
+            return Err(Error::TooLarge { what: "frequencies", needed_bytes, allowed_bytes: MOST_BYTES, advice });
+        }
+        let mut panels = vec![Lanes::ZERO; numbers];
+        for i in 0..frequencies {
+            let mut scale = 1.0 / kernel.bandwidth().unwrap_or(1.0);
+            if let Some(freedom) = freedom {
+                let squares: f64 = (0..freedom).map(|_| rng.normal().powi(2)).sum();
+                scale *= (f64::from(freedom) / squares).sqrt();
+            }
+            for lanes in &mut panels[i / LANES * features..][..features] {
+                lanes.0[i % LANES] = scale * rng.normal();
+            }
+        }
+        Ok(Self { panels, features, frequencies })
+    }
+
+    /// Numbers that stand for a row: the features, and zeros that fill the last panel.
+    pub fn len(&self) -> usize {
+        self.frequencies.div_ceil(LANES) * 2 * LANES
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.frequencies == 0
+    }
+
+    /// Features of a row: a sine and a cosine of every frequency.
+    pub fn dimension(&self) -> usize {
+        2 * self.frequencies
+    }
+
+    /// Writes the features z(x) of a row, of which zᵀz′ estimates k(x, x′), and returns `weights`ᵀz(x).
+    ///
+    /// # Panics
+    /// If `out` or `weights` is not of [`len`](Self::len), or a dense row has another width.
+    pub fn weighted(&self, x: Row, weights: &[f64], out: &mut [f64]) -> f64 {
+        assert!(out.len() == self.len() && weights.len() == self.len(), "a number per feature");
+        if let Row::Dense(values) = x {
+            assert_eq!(values.len(), self.features, "columns of the row and of the frequencies");
+        }
+        let mut sum = 0.0;
+        vectorised(FeatureTask { map: self, x, weights, out, sum: &mut sum });
+        sum
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.panels.capacity() * size_of::<Lanes>()
+    }
+}
+
+struct FeatureTask<'a> {
+    map: &'a RandomFeatures,
+    x: Row<'a>,
+    weights: &'a [f64],
+    out: &'a mut [f64],
+    sum: &'a mut f64,
+}
+
+impl Vectorised for FeatureTask<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _: S) {
+        let Self { map, x, weights, out, sum } = self;
+        let scale = 1.0 / (map.frequencies as f64).sqrt();
+        let mut total = [0.0; LANES];
+        let (out, _) = out.as_chunks_mut::<LANES>();
+        let (weights, _) = weights.as_chunks::<LANES>();
+        let pairs = out.chunks_exact_mut(2).zip(weights.chunks_exact(2));
+        for (p, (out, weights)) in pairs.enumerate() {
+            let panel = &map.panels[p * map.features..(p + 1) * map.features];
+            let angles = match x {
+                Row::Dense(point) => products::<FMA>(panel, point),
+                Row::Sparse { indices, values } => sparse_products::<FMA>(panel, indices, values),
+            };
+            let (mut sines, mut cosines) = sin_cos_lanes::<FMA>(&angles);
+            for i in 0..LANES {
+                sines[i] *= scale;
+                cosines[i] *= scale;
+            }
+            // The cosine of a frequency that is not there is not 0.
+            let used = map.frequencies - p * LANES;
+            if used < LANES {
+                cosines[used..].fill(0.0);
+            }
+            for i in 0..LANES {
+                total[i] = multiply_add::<FMA>(sines[i], weights[0][i], total[i]);
+                total[i] = multiply_add::<FMA>(cosines[i], weights[1][i], total[i]);
+            }
+            out[0] = sines;
+            out[1] = cosines;
+        }
+        *sum = total.iter().sum();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inner_products_estimate_the_kernel() {
+        let frequencies = 20_001;
+        for kernel in [
+            Kernel::gaussian(1.3).unwrap(),
+            Kernel::laplacian(2.0).unwrap(),
+            Kernel::matern32(1.5).unwrap(),
+            Kernel::matern52(0.8).unwrap(),
+        ] {
+            let mut rng = Generator::new(9);
+            let map = RandomFeatures::new(&kernel, 3, frequencies, &mut rng).unwrap();
+            assert_eq!(map.dimension(), 2 * frequencies);
+            let zeros = vec![0.0; map.len()];
+            let (x, z) = ([0.3, -1.0, 0.0], [1.0, 0.2, -0.4]);
+            let (mut of_x, mut of_z) = (zeros.clone(), zeros.clone());
+            map.weighted(Row::Sparse { indices: &[0, 1], values: &[0.3, -1.0] }, &zeros, &mut of_x);
+            let estimate = map.weighted(Row::Dense(&z), &of_x, &mut of_z);
+            let expected = kernel.pair(Row::Dense(&x), Row::Dense(&z));
+            // Five standard errors of a mean of cosines, whose variance is at most 1.
+            assert!(
+                (estimate - expected).abs() < 5.0 / (frequencies as f64).sqrt(),
+                "{kernel:?} {estimate} {expected}"
+            );
+            let own: f64 = of_x.iter().map(|v| v * v).sum();
+            assert!((own - 1.0).abs() < 1e-12, "{own}");
+            let mut dense = zeros.clone();
+            map.weighted(Row::Dense(&x), &zeros, &mut dense);
+            assert!(dense.iter().zip(&of_x).all(|(a, b)| (a - b).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn what_has_no_spectrum_or_no_room_is_refused() {
+        let mut rng = Generator::new(0);
+        assert!(RandomFeatures::new(&Kernel::Linear, 3, 8, &mut rng).is_err());
+        let wide = RandomFeatures::new(&Kernel::gaussian(1.0).unwrap(), 1 << 20, 1 << 12, &mut rng);
+        assert!(matches!(wide, Err(Error::TooLarge { .. })));
+    }
+}

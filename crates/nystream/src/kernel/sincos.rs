@@ -1,0 +1,117 @@
+//! sin(x) and cos(x) together, written so that compilers turn loops over them into vector code.
+//!
+//! x = n π/2 + r with |r| ≤ π/4 (W. J. Cody and W. Waite, Software Manual for the Elementary Functions, 1980, chapter 8: π/2
+//! in three parts, so that n times the first two is exact), then the polynomials of fdlibm (Sun Microsystems, 1993) for
+//! sin r and cos r, exchanged and negated by the last two bits of n.
+//!
+//! Departures from the book: both functions at once; arguments beyond 10⁶, where n has too many bits, are left to the
+//! standard library.
+
+use super::vector::{LANES, multiply_add};
+
+/// Arguments up to this size are reduced here.
+const LARGEST: f64 = 1e6;
+/// 1.5 · 2⁵²: added to a number, rounds it to a whole one, which then stands in the last bits.
+const ROUND: f64 = 6_755_399_441_055_744.0;
+// π/2, 33 bits in each of the first two parts.
+const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_950_6e-21];
+// Highest power first, of r².
+const SIN: [f64; 6] = [
+    1.589_690_995_211_55e-10,
+    -2.505_076_025_340_686_3e-8,
+    2.755_731_370_707_006_8e-6,
+    -1.984_126_982_985_795e-4,
+    8.333_333_333_322_49e-3,
+    -1.666_666_666_666_663_2e-1,
+];
+const COS: [f64; 6] = [
+    -1.135_964_755_778_819_5e-11,
+    2.087_572_321_298_175e-9,
+    -2.755_731_435_139_066_3e-7,
+    2.480_158_728_947_673e-5,
+    -1.388_888_888_887_411e-3,
+    4.166_666_666_666_66e-2,
+];
+
+/// sin and cos of all lanes, within 1e-15.
+#[inline(always)]
+pub(super) fn sin_cos_lanes<const FMA: bool>(x: &[f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
+    let (mut sines, mut cosines) = ([0.0; LANES], [0.0; LANES]);
+    let mut large = 0u64;
+    for i in 0..LANES {
+        (sines[i], cosines[i]) = reduced::<FMA>(x[i]);
+        // Written so that NaN is large.
+        large |= u64::from(!(x[i].abs() <= LARGEST));
+    }
+    if large != 0 {
+        look_again(x, &mut sines, &mut cosines);
+    }
+    (sines, cosines)
+}
+
+#[cold]
+#[inline(never)]
+fn look_again(x: &[f64; LANES], sines: &mut [f64; LANES], cosines: &mut [f64; LANES]) {
+    for i in 0..LANES {
+        if !(x[i].abs() <= LARGEST) {
+            (sines[i], cosines[i]) = x[i].sin_cos();
+        }
+    }
+}
+
+#[inline(always)]
+fn reduced<const FMA: bool>(x: f64) -> (f64, f64) {
+    let rounded = multiply_add::<FMA>(x, std::f64::consts::FRAC_2_PI, ROUND);
+    let n = rounded - ROUND;
+    let bits = rounded.to_bits();
+    let mut r = multiply_add::<FMA>(-n, HALF_PI[0], x);
+    r = multiply_add::<FMA>(-n, HALF_PI[1], r);
+    r = multiply_add::<FMA>(-n, HALF_PI[2], r);
+    let squared = r * r;
+    let (mut s, mut c) = (SIN[0], COS[0]);
+    for k in 1..SIN.len() {
+        s = multiply_add::<FMA>(s, squared, SIN[k]);
+        c = multiply_add::<FMA>(c, squared, COS[k]);
+    }
+    let sine = multiply_add::<FMA>(squared * r, s, r).to_bits();
+    let cosine = multiply_add::<FMA>(squared * squared, c, multiply_add::<FMA>(squared, -0.5, 1.0)).to_bits();
+    // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 the cosine.
+    let exchanged = (bits & 1).wrapping_neg();
+    let first = (sine & !exchanged) | (cosine & exchanged);
+    let second = (cosine & !exchanged) | (sine & exchanged);
+    let turned = (bits & 2) << 62;
+    let turned_next = (bits.wrapping_add(1) & 2) << 62;
+    (f64::from_bits(first ^ turned), f64::from_bits(second ^ turned_next))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_those_of_the_library() {
+        let mut largest: f64 = 0.0;
+        for i in 0..400_000 {
+            // From 1e-6 to 1e6 and both signs, with every quadrant.
+            let size = 10f64.powf(-6.0 + 12.0 * f64::from(i) / 400_000.0);
+            let x = [if i % 2 == 0 { size } else { -size }; LANES];
+            for (sines, cosines) in [sin_cos_lanes::<true>(&x), sin_cos_lanes::<false>(&x)] {
+                largest = largest.max((sines[7] - x[7].sin()).abs()).max((cosines[7] - x[7].cos()).abs());
+            }
+        }
+        assert!(largest < 1e-15, "{largest:e}");
+    }
+
+    #[test]
+    fn multiples_of_a_quarter_turn_and_ends() {
+        for n in 0..2000 {
+            let x = f64::from(n) * std::f64::consts::FRAC_PI_2;
+            let (sines, cosines) = sin_cos_lanes::<true>(&[x; LANES]);
+            assert!((sines[0] - x.sin()).abs() < 1e-15 && (cosines[0] - x.cos()).abs() < 1e-15, "{n}");
+        }
+        for x in [0.0, -0.0, 1e7, -1e300, 2e6] {
+            let (sines, cosines) = sin_cos_lanes::<true>(&[x; LANES]);
+            assert!((sines[3] - x.sin()).abs() < 1e-15 && (cosines[3] - x.cos()).abs() < 1e-15, "{x}");
+        }
+    }
+}
