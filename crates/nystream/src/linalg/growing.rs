@@ -4,12 +4,7 @@
 //! solve that makes it), and the inverse of a sum Σggᵀ is updated in rank one. Row i of either matrix is the slice
 //! i(i+1)/2 .. (i+1)(i+2)/2.
 
-use super::dot;
-
-/// First number of row `i`.
-fn start(i: usize) -> usize {
-    i * (i + 1) / 2
-}
+use super::triangle::{self, start};
 
 /// L of A = LLᵀ, by rows; rows of A that depend on earlier ones may be kept as dead rows.
 ///
@@ -43,30 +38,16 @@ impl GrowingFactor {
         self.dim
     }
 
-    fn row(&self, i: usize) -> &[f64] {
-        &self.rows[start(i)..start(i + 1)]
-    }
-
     /// x ← L⁻¹x.
     pub fn forward(&self, x: &mut [f64]) {
         debug_assert_eq!(x.len(), self.dim);
-        for i in 0..self.dim {
-            let (known, rest) = x.split_at_mut(i);
-            let row = self.row(i);
-            rest[0] = (rest[0] - dot(&row[..i], known)) * row[i];
-        }
+        triangle::forward(&self.rows, x);
     }
 
     /// x ← L⁻ᵀx.
     pub fn backward(&self, x: &mut [f64]) {
         debug_assert_eq!(x.len(), self.dim);
-        for i in (0..self.dim).rev() {
-            let (open, rest) = x.split_at_mut(i);
-            let row = self.row(i);
-            rest[0] *= row[i];
-            let value = rest[0];
-            open.iter_mut().zip(row).for_each(|(x, l)| *x -= value * l);
-        }
+        triangle::backward(&self.rows, x);
     }
 
     /// Appends a row and column of A: `solved` is L⁻¹ of the new column, and `pivot_squared` what is left of the new
@@ -129,22 +110,13 @@ impl GrowingSymmetric {
     /// `out` = Px, in one reading of the triangle.
     pub fn times(&self, x: &[f64], out: &mut [f64]) {
         debug_assert_eq!((x.len(), out.len()), (self.dim, self.dim));
-        for i in 0..self.dim {
-            let row = &self.rows[start(i)..start(i + 1)];
-            // Below the diagonal by rows, above it by the same numbers as columns.
-            out[i] = dot(row, &x[..=i]);
-            let value = x[i];
-            out[..i].iter_mut().zip(row).for_each(|(out, p)| *out += value * p);
-        }
+        triangle::symmetric_times(&self.rows, x, out);
     }
 
     /// P ← P − factor·uuᵀ.
     pub fn subtract_outer(&mut self, factor: f64, u: &[f64]) {
         debug_assert_eq!(u.len(), self.dim);
-        for i in 0..self.dim {
-            let scaled = factor * u[i];
-            self.rows[start(i)..start(i + 1)].iter_mut().zip(u).for_each(|(p, u)| *p -= scaled * u);
-        }
+        triangle::subtract_outer(&mut self.rows, factor, u);
     }
 
     /// Bytes held.
@@ -160,7 +132,7 @@ fn is_triangle(dim: usize, numbers: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::Cholesky;
+    use crate::linalg::{Cholesky, dot};
     use crate::random::Generator;
     use faer::Mat;
 
@@ -199,7 +171,7 @@ mod tests {
         let mut plain = [1.0, -2.0, 3.0, 0.5, 0.25, -1.0];
         let with_dead = [plain.as_slice(), &[7.0]].concat();
         // A copy of row 2: its solved column is row 2 of L itself.
-        let copy: Vec<f64> = (0..6).map(|j| if j < 2 { factor.row(2)[j] } else { 0.0 }).collect();
+        let copy: Vec<f64> = (0..6).map(|j| if j < 2 { factor.packed()[start(2) + j] } else { 0.0 }).collect();
         let mut with_dead = with_dead;
         factor.clone().forward(&mut plain);
         factor.append(&copy, 0.0);

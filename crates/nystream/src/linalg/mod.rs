@@ -11,6 +11,7 @@ mod factoring;
 mod fused;
 mod gram;
 mod growing;
+mod triangle;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
