@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod learner_args;
 mod memory;
 mod output;
 mod panics;
@@ -37,6 +38,7 @@ enum Command {
     Merge(commands::merge::MergeArgs),
     Inspect(commands::inspect::InspectArgs),
     Reproduce(commands::reproduce::ReproduceArgs),
+    Learners(commands::learners::LearnersArgs),
     Completions(commands::completions::CompletionsArgs),
 }
 
@@ -78,6 +80,7 @@ fn run(cli: &Cli) -> output::Outcome {
         Command::Merge(args) => commands::merge::run(args, common),
         Command::Inspect(args) => commands::inspect::run(args, common),
         Command::Reproduce(args) => commands::reproduce::run(args, common),
+        Command::Learners(args) => commands::learners::run(args, common),
         Command::Completions(args) => commands::completions::run(args),
     }
 }

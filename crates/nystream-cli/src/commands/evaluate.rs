@@ -3,14 +3,17 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
-use nystream::fit::first_pass;
-use nystream::learner::streaming::StreamingOptions;
-use nystream::learner::{Evaluation, Shuffled};
-use nystream::solver::Ridge;
+use clap::Args;
+use nystream::fit::{FitOptions, Observer, first_pass};
+use nystream::kernel::Kernel;
+use nystream::learner::Shuffled;
+use nystream::learner::online::{LearnerEntry, LearnerSettings, Make, Targets, check, find};
+use nystream::learner::streaming::{RunningScore, StreamingOptions};
+use rayon::prelude::*;
 use serde_json::{Value, json};
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
+use crate::learner_args::LearnerOptions;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
 use crate::plot::learning_curve;
@@ -21,26 +24,24 @@ use crate::report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nystream evaluate a9a.libsvm.gz --budget 200 --shuffle 0 --permutations 10
+  nystream evaluate a9a.libsvm.gz --learner nogd --step-size 0.5 --shuffle 0
   nystream evaluate elec2.csv --half-life 1000 --plot error.svg
 
-The data is read once beforehand for --scale standard and minmax, as is usual in papers, and all rows are held in memory so
-that they can be shuffled. To learn a stream of any length in bounded memory use `nystream fit --method stream`, which
-reports the same error.")]
+`nystream learners` shows every learner with its options. The data is read once beforehand for --scale standard and minmax,
+as is usual in papers, and all rows are held in memory so that they can be shuffled. To learn a stream of any length in
+bounded memory use `nystream fit --method stream`, which reports the same error.
+
+A mistake is an output of the wrong sign, y f(x) < 0; outputs of exactly 0 are no mistakes and are counted as undecided.
+Regression learns targets minus their mean.")]
 pub struct EvaluateArgs {
     /// File (CSV, LIBSVM, JSON lines, Parquet, Arrow; gzip or not), `-` for standard input, or `synth:...`
     data: String,
     /// Which learner
-    #[arg(long, value_enum, default_value_t = Learner::StreamingRidge)]
-    learner: Learner,
-    /// Most atoms
+    #[arg(long, value_name = "NAME", default_value = "streaming-ridge")]
+    learner: String,
+    /// Most rows kept
     #[arg(long, value_name = "ATOMS", default_value_t = 200, allow_negative_numbers = true)]
     budget: usize,
-    /// auto (generalised cross-validation) or a number above 0
-    #[arg(long, value_name = "MU", default_value = "auto", allow_negative_numbers = true)]
-    ridge: Ridge,
-    /// Rows after which a row counts half (default: every row counts the same)
-    #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
-    half_life: Option<f64>,
     /// Shuffle the rows by this seed (default: the order of the file)
     #[arg(long, value_name = "SEED")]
     shuffle: Option<u64>,
@@ -50,9 +51,11 @@ pub struct EvaluateArgs {
     /// Where to draw the error along the stream (of the first order), as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Of all random choices of the learner
+    /// Of all random choices of the learner; learners of one row at a time add the number of the order
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    options: LearnerOptions,
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
@@ -61,27 +64,27 @@ pub struct EvaluateArgs {
     read: ReadArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Learner {
-    /// Second-order kernel ridge regression on a budget
-    StreamingRidge,
+/// What one run came to.
+struct Ran {
+    score: RunningScore,
+    curve: Vec<(u64, f64, f64)>,
+    time: Duration,
+    atoms: usize,
+    bytes: Option<usize>,
+    kernel: Option<Kernel>,
+    ridge: Option<f64>,
 }
+
+/// How rows become a run, given the number of the order.
+type Runner<'a> = Box<dyn Fn(u64) -> nystream::Result<Ran> + Send + Sync + 'a>;
 
 pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let start = Instant::now();
+    let entry = find(&args.learner)?;
     let mut options = fit_options(&args.table, &args.kernel, args.seed)?;
     options.budget = args.budget;
     options.sample = Some(usize::MAX);
-    options.solver.ridge = args.ridge;
-    let learner = StreamingOptions {
-        kernel: options.kernel,
-        bandwidth: options.bandwidth,
-        ridge: args.ridge,
-        budget: args.budget,
-        half_life: args.half_life,
-        seed: args.seed,
-    };
-    learner.validated()?;
+    check_options(args, entry, &options)?;
     if let Some(path) = &args.plot {
         check_writable(path)?;
     }
@@ -90,62 +93,152 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let first = first_pass(source.as_mut(), &options, &mut progress)?;
     let task = task_words(&first.preprocessor);
     let shuffled = Shuffled::new(first);
-    let mut runs: Vec<Evaluation> = Vec::new();
-    let (mut errors, mut time) = (Vec::new(), Duration::ZERO);
-    for i in 0..args.permutations.unwrap_or(1) {
-        nystream::fit::Observer::stage(&mut progress, &format!("order {}: predict, then learn", i + 1));
-        let run = shuffled.evaluate(learner.clone(), args.shuffle.map(|seed| seed.wrapping_add(i)))?;
-        let score = run.learner.score();
-        errors.push(if shuffled.classes() { score.mistake_rate() } else { score.mse() });
-        time += run.time;
-        // The first is reported in detail; the others count by their errors.
-        if runs.is_empty() {
-            runs.push(run);
-        }
-    }
+    let runner = match entry.make {
+        Make::Blocks => by_blocks(args, &options, &shuffled)?,
+        Make::Rows { .. } => by_rows(args, entry, &options, &shuffled, &mut progress)?,
+    };
+    let orders = args.permutations.unwrap_or(1);
+    progress.stage(&format!("{orders} {}: predict, then learn", if orders == 1 { "order" } else { "orders" }));
+    // Each run depends on its own number only, so threads change nothing but the time.
+    let runs: Vec<_> = (0..orders).into_par_iter().map(runner).collect();
+    let runs = runs.into_iter().collect::<nystream::Result<Vec<Ran>>>()?;
     progress.finish();
-    let Some(run) = runs.first() else { return Err(nystream::Error::Internal("no run").into()) };
-    let name = if shuffled.classes() { "mistake_rate" } else { "mse" };
+    let Some(one) = runs.first() else { return Err(nystream::Error::Internal("no run").into()) };
     if let Some(path) = &args.plot {
-        let line = |pick: fn(&(u64, f64, f64)) -> f64| run.curve.iter().map(|p| (p.0 as f64, pick(p))).collect();
+        let line = |pick: fn(&(u64, f64, f64)) -> f64| one.curve.iter().map(|p| (p.0 as f64, pick(p))).collect();
         let curves = [("since the start", line(|p| p.1)), ("last 1,000 rows", line(|p| p.2))];
         let shown = if shuffled.classes() { "share of mistakes" } else { "mean squared error" };
         write_text(path, &learning_curve(shown, &curves, &[]).to_svg(800, 500))?;
     }
     let mut report = Report::new();
-    report.put("learner", "streaming-ridge");
+    report.put("learner", entry.name);
     report.put("task", task);
     report.put("rows", shuffled.len());
     report.put("budget", args.budget);
-    report.put("atoms", run.learner.dictionary().map_or(0, |d| d.len()));
-    if let Some(kernel) = run.learner.kernel() {
+    report.put("atoms", one.atoms);
+    if let Some(kernel) = one.kernel {
         report.put("kernel", kernel.name());
         if let Some(bandwidth) = kernel.bandwidth() {
             report.put("bandwidth", bandwidth);
         }
     }
-    if let Some(ridge) = run.learner.ridge() {
+    if let Some(ridge) = one.ridge {
         report.put("ridge", ridge);
     }
-    let score = run.learner.score();
-    match args.permutations {
+    if !args.options.given.is_empty() {
+        report.put("options", json!(args.options.given));
+    }
+    put_errors(&mut report, &runs, shuffled.classes(), args.permutations);
+    let time = runs.iter().map(|run| run.time).sum::<Duration>();
+    report.put_seconds("seconds_learn", time);
+    let learnt = shuffled.len() as f64 * runs.len() as f64;
+    report.put("rows_per_second", Value::from((learnt / time.as_secs_f64().max(1e-9)).round()));
+    report.put_seconds("seconds_total", start.elapsed());
+    if let Some(bytes) = one.bytes {
+        report.put_bytes("learner_bytes", bytes as u64);
+    }
+    report.put_bytes("peak_bytes", peak_bytes());
+    show(&report, common)
+}
+
+/// Refuses bad options before the data is read.
+fn check_options(args: &EvaluateArgs, entry: &'static LearnerEntry, options: &FitOptions) -> nystream::Result<()> {
+    match entry.make {
+        Make::Blocks => streaming(args, options).map(drop),
+        Make::Rows { .. } => {
+            // Targets and columns are not known yet.
+            let settings = settings(args, options.kernel.with_bandwidth(1.0)?, 1, entry.targets[0]);
+            check(entry, &settings).map(drop)
+        }
+    }
+}
+
+fn streaming(args: &EvaluateArgs, options: &FitOptions) -> nystream::Result<StreamingOptions> {
+    StreamingOptions {
+        kernel: options.kernel,
+        bandwidth: options.bandwidth,
+        budget: args.budget,
+        seed: args.seed,
+        ..StreamingOptions::default()
+    }
+    .with_named(&args.options.given)
+}
+
+fn settings(args: &EvaluateArgs, kernel: Kernel, features: usize, targets: Targets) -> LearnerSettings {
+    let mut settings = LearnerSettings::new(kernel, features, targets);
+    settings.budget = args.budget;
+    settings.options = args.options.given.clone();
+    settings
+}
+
+fn by_blocks<'a>(args: &'a EvaluateArgs, options: &FitOptions, rows: &'a Shuffled) -> nystream::Result<Runner<'a>> {
+    let streaming = streaming(args, options)?;
+    Ok(Box::new(move |order| {
+        let run = rows.evaluate(streaming.clone(), args.shuffle.map(|seed| seed.wrapping_add(order)))?;
+        let learner = &run.learner;
+        Ok(Ran {
+            score: learner.score().clone(),
+            time: run.time,
+            atoms: learner.dictionary().map_or(0, |d| d.len()),
+            bytes: None,
+            kernel: learner.kernel().copied(),
+            ridge: learner.ridge(),
+            curve: run.curve,
+        })
+    }))
+}
+
+fn by_rows<'a>(
+    args: &'a EvaluateArgs,
+    entry: &'static LearnerEntry,
+    options: &FitOptions,
+    rows: &'a Shuffled,
+    progress: &mut Progress,
+) -> nystream::Result<Runner<'a>> {
+    let targets = rows.targets()?;
+    progress.stage("bandwidth");
+    let kernel = rows.kernel(options.kernel, options.bandwidth)?;
+    let mut settings = settings(args, kernel, rows.features(), targets);
+    settings.expected_rows = Some(rows.len() as u64);
+    check(entry, &settings)?;
+    Ok(Box::new(move |order| {
+        let mut settings = settings.clone();
+        settings.seed = args.seed.wrapping_add(order);
+        let shuffle = args.shuffle.map(|seed| seed.wrapping_add(order));
+        let run = rows.run(entry.name, &settings, shuffle, usize::MAX)?;
+        Ok(Ran {
+            time: run.time,
+            atoms: run.learner.atoms(),
+            bytes: Some(run.learner.size_bytes()),
+            kernel: Some(kernel),
+            ridge: None,
+            score: run.score,
+            curve: run.curve,
+        })
+    }))
+}
+
+fn put_errors(report: &mut Report, runs: &[Ran], classes: bool, permutations: Option<u64>) {
+    let name = if classes { "mistake_rate" } else { "mse" };
+    let error = |run: &Ran| if classes { run.score.mistake_rate() } else { run.score.mse() };
+    let errors: Vec<f64> = runs.iter().map(error).collect();
+    match permutations {
         Some(count) => {
             let (mean, sd) = mean_and_sd(&errors);
             report.put("permutations", count);
             report.put_as(name, json!({ "mean": mean, "sd": sd }), format!("{mean:.6} ± {sd:.6}"));
         }
         None => {
+            let score = &runs[0].score;
             report.put(name, errors[0]);
-            let recent = if shuffled.classes() { score.recent_mistake_rate() } else { score.recent_mse() };
+            let recent = if classes { score.recent_mistake_rate() } else { score.recent_mse() };
             report.put(&format!("recent_{name}"), recent);
         }
     }
-    report.put_seconds("seconds_learn", time);
-    let learnt = shuffled.len() as f64 * errors.len() as f64;
-    report.put("rows_per_second", Value::from((learnt / time.as_secs_f64().max(1e-9)).round()));
-    report.put_seconds("seconds_total", start.elapsed());
-    report.put_bytes("peak_bytes", peak_bytes());
-    show(&report, common)
+    let undecided: u64 = runs.iter().map(|run| run.score.undecided()).sum();
+    if classes && undecided > 0 {
+        report.put("undecided", undecided);
+    }
 }
 
 fn mean_and_sd(values: &[f64]) -> (f64, f64) {

@@ -5,6 +5,7 @@ pub mod demo;
 pub mod evaluate;
 pub mod fit;
 pub mod inspect;
+pub mod learners;
 pub mod merge;
 pub mod predict;
 pub mod reproduce;

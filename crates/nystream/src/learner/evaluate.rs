@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use faer::Mat;
 
-use super::streaming::{RunningScore, StreamingOptions, StreamingRidge};
-use crate::error::Result;
-use crate::fit::{FirstPass, TargetCodes};
+use super::online::{LearnerSettings, POINTS, Run, Targets, run};
+use super::streaming::{StreamingOptions, StreamingRidge};
+use crate::error::{Error, Result};
+use crate::fit::{Bandwidth, FirstPass, KernelFamily, TargetCodes};
+use crate::kernel::Kernel;
 use crate::random::Generator;
 use crate::rows::{RowBlock, Rows};
+use crate::solver::{alignment_bandwidth, median_bandwidth};
 
-/// Points of an error curve.
-const POINTS: usize = 200;
-
-/// What came of one run over the rows.
+/// What came of one run of the streaming ridge over the rows.
 #[derive(Debug)]
 pub struct Evaluation {
     /// The learner at the end.
@@ -27,6 +27,7 @@ pub struct Evaluation {
 /// Rows in memory with their codes, in any order wanted.
 #[derive(Debug)]
 pub struct Shuffled {
+    /// In random order.
     rows: RowBlock,
     codes: Vec<f64>,
     outputs: usize,
@@ -64,6 +65,24 @@ impl Shuffled {
         self.classes
     }
 
+    /// Columns of a row.
+    pub fn features(&self) -> usize {
+        self.rows.cols()
+    }
+
+    /// What targets are, for learners of one output; more than two classes or several targets are refused.
+    pub fn targets(&self) -> Result<Targets> {
+        match (self.outputs, self.classes) {
+            (1, true) => Ok(Targets::Classes),
+            (1, false) => Ok(Targets::Numbers),
+            (outputs, classes) => {
+                let what = if classes { "classes" } else { "targets" };
+                let expected = "two classes or one number (streaming-ridge takes more)";
+                Err(Error::InvalidParam { name: "target", found: format!("{outputs} {what}"), expected })
+            }
+        }
+    }
+
     /// Largest minus smallest code.
     pub fn range(&self) -> f64 {
         let ends =
@@ -71,18 +90,45 @@ impl Shuffled {
         ends.1 - ends.0
     }
 
-    /// Runs a learner over the rows: shuffled by a seed, or in the order of the source.
+    /// The kernel of a family, with its bandwidth from a random sample of 1,000 rows: for learners whose kernel stays as
+    /// it is, so that `auto` means centred alignment, as in SkeGD (ICML 2019), section 6.1.
+    pub fn kernel(&self, family: KernelFamily, bandwidth: Bandwidth) -> Result<Kernel> {
+        let unit = family.with_bandwidth(1.0)?;
+        if !family.has_bandwidth() {
+            return Ok(unit);
+        }
+        let rows = self.rows.rows();
+        family.with_bandwidth(match bandwidth {
+            Bandwidth::Fixed(bandwidth) => bandwidth,
+            Bandwidth::Median => median_bandwidth(rows),
+            Bandwidth::Auto | Bandwidth::Alignment => alignment_bandwidth(&unit, rows, &self.codes, self.outputs)?.0,
+        })
+    }
+
+    /// The first `most` rows of an order, shuffled by a seed or that of the source, as their places.
+    fn ordered(&self, shuffle: Option<u64>, most: usize) -> Vec<usize> {
+        let mut order = self.order.clone();
+        if let Some(seed) = shuffle {
+            Generator::new(seed).shuffle(&mut order);
+        }
+        order.truncate(most);
+        order
+    }
+
+    /// Runs a learner of one row at a time over the first `most` rows: shuffled by a seed, or in the order of the source.
+    pub fn run(&self, name: &str, settings: &LearnerSettings, shuffle: Option<u64>, most: usize) -> Result<Run> {
+        self.targets()?;
+        run(name, settings, self.rows.rows(), &self.codes, Some(&self.ordered(shuffle, most)))
+    }
+
+    /// Runs the streaming ridge over the rows: shuffled by a seed, or in the order of the source.
     pub fn evaluate(&self, options: StreamingOptions, shuffle: Option<u64>) -> Result<Evaluation> {
         self.evaluate_first(options, shuffle, usize::MAX)
     }
 
     /// [`evaluate`](Self::evaluate) over the first rows of that order only.
     pub fn evaluate_first(&self, options: StreamingOptions, shuffle: Option<u64>, most: usize) -> Result<Evaluation> {
-        let mut order = self.order.clone();
-        if let Some(seed) = shuffle {
-            Generator::new(seed).shuffle(&mut order);
-        }
-        order.truncate(most);
+        let order = self.ordered(shuffle, most);
         let rows = RowBlock::gather(self.rows.rows(), &order);
         let width = self.outputs;
         let codes: Vec<f64> = order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect();
@@ -90,7 +136,7 @@ impl Shuffled {
     }
 }
 
-/// Runs a learner over rows with their codes (row-major).
+/// Runs the streaming ridge over rows with their codes (row-major).
 pub fn evaluate_rows(
     options: StreamingOptions,
     rows: Rows,
@@ -111,16 +157,8 @@ pub fn evaluate_rows(
         }
         unused.clear();
         if learner.score().rows() > curve.last().map_or(0, |(rows, ..)| *rows) {
-            curve.push(point(learner.score(), classes));
+            curve.push(learner.score().point(classes));
         }
     }
     Ok(Evaluation { learner, curve, time: started.elapsed() })
-}
-
-fn point(score: &RunningScore, classes: bool) -> (u64, f64, f64) {
-    if classes {
-        (score.rows(), score.mistake_rate(), score.recent_mistake_rate())
-    } else {
-        (score.rows(), score.mse(), score.recent_mse())
-    }
 }

@@ -182,8 +182,8 @@ impl Learner {
     }
 }
 
-/// Checks what can be checked before any row is seen.
-pub(super) fn check<'a>(entry: &'static LearnerEntry, settings: &'a LearnerSettings) -> Result<Chosen<'a>> {
+/// Checks what can be checked before any row is seen; the options as they were chosen.
+pub fn check<'a>(entry: &'static LearnerEntry, settings: &'a LearnerSettings) -> Result<Chosen<'a>> {
     settings.kernel.validated()?;
     if settings.budget == 0 {
         return Err(Error::InvalidParam { name: "budget", found: "0".to_owned(), expected: "at least 1" });

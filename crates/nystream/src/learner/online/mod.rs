@@ -36,19 +36,23 @@ mod perceptron;
 mod projectron;
 mod projectron_plus;
 mod rbp;
+mod run;
 mod second_order;
 mod settings;
 mod span;
 mod square;
 mod state;
 mod steps;
+mod streaming_ridge;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub use entry::{LearnerEntry, Make, OnlineLearner, Order};
-pub use learner::{KIND, Learner};
+pub use learner::{KIND, Learner, check};
 pub use loss::Loss;
 pub use options::{Chosen, Default, OptionKind, OptionSpec, Trial};
+pub(super) use run::POINTS;
+pub use run::{Run, run};
 pub use settings::{LearnerSettings, Targets};
 pub use table::{LEARNERS, find};

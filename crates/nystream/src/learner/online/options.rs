@@ -33,6 +33,8 @@ pub enum OptionKind {
     Fraction,
     /// A number from 0 to 1.
     Share,
+    /// This word, or a finite number above 0.
+    PositiveOr(&'static str),
     /// A whole number of at least this.
     Count(u64),
     /// One of these words.
@@ -73,6 +75,7 @@ impl fmt::Display for OptionKind {
             Self::NonNegative => f.write_str("a number, 0 or more"),
             Self::Fraction => f.write_str("a number above 0 and below 1"),
             Self::Share => f.write_str("a number from 0 to 1"),
+            Self::PositiveOr(word) => write!(f, "{word} or a number above 0"),
             Self::Count(least) => write!(f, "a whole number, {least} or more"),
             Self::Word(words) => f.write_str(&one_of(words)),
         }
@@ -104,6 +107,7 @@ impl OptionKind {
             Self::NonNegative => number().is_finite() && number() >= 0.0,
             Self::Fraction => number() > 0.0 && number() < 1.0,
             Self::Share => (0.0..=1.0).contains(&number()),
+            Self::PositiveOr(word) => text == *word || Self::Positive.takes(text),
             Self::Count(least) => text.parse::<u64>().is_ok_and(|count| count >= *least),
             Self::Word(words) => words.contains(&text),
         }

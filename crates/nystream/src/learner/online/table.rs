@@ -1,9 +1,8 @@
 //! The table of learners.
 
-use super::entry::{LearnerEntry, Make, Order};
+use super::entry::LearnerEntry;
 use super::second_order::{con_kons, krls, nons_ald, pros_n_kons};
-use super::settings::Targets;
-use super::{bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp};
+use super::{bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp, streaming_ridge};
 use crate::error::{Error, Result, nearest_name};
 
 /// Every learner there is.
@@ -22,20 +21,8 @@ pub static LEARNERS: &[&LearnerEntry] = &[
     &con_kons::ENTRY,
     &nons_ald::ENTRY,
     &krls::ENTRY,
-    &STREAMING_RIDGE,
+    &streaming_ridge::ENTRY,
 ];
-
-static STREAMING_RIDGE: LearnerEntry = LearnerEntry {
-    name: "streaming-ridge",
-    title: "streaming kernel ridge regression",
-    citation: "this library; after Calandriello, Lazaric, Valko, \"Pack only the essentials: adaptive dictionary learning \
-               for kernel ridge regression\" (2016), Eq. 6, with atoms by randomly pivoted Cholesky",
-    targets: &[Targets::Classes, Targets::Numbers],
-    order: Order::Second,
-    cost: "O(B d + B²), by blocks",
-    options: &[],
-    make: Make::Blocks,
-};
 
 /// The learner of this name, or an error that names the nearest.
 pub fn find(name: &str) -> Result<&'static LearnerEntry> {

@@ -8,11 +8,16 @@ use serde::{Deserialize, Serialize};
 const WINDOW: usize = 1000;
 
 /// Prequential error. For classes (codes of ±1): mistakes; for numbers: squared errors.
+///
+/// Of two classes a mistake is y f(x) < 0 (SkeGD, ICML 2019, section 6.3): an output of exactly 0 is none, and is counted
+/// as undecided. Of more classes it is another class with the largest output.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct RunningScore {
     rows: u64,
     squared: f64,
     mistakes: u64,
+    #[serde(default)]
+    undecided: u64,
     recent: VecDeque<(f64, bool)>,
 }
 
@@ -21,13 +26,13 @@ impl RunningScore {
     pub fn push(&mut self, predicted: &[f64], codes: &[f64]) {
         let squared: f64 = predicted.iter().zip(codes).map(|(p, y)| (p - y).powi(2)).sum();
         let wrong = match (predicted, codes) {
-            // Two classes: a score of exactly 0 is the first class's, whose code is −1.
-            ([score], [code]) => (*score > 0.0) != (*code > 0.0),
+            ([score], [code]) => score * code < 0.0,
             _ => largest(predicted) != largest(codes),
         };
         self.rows += 1;
         self.squared += squared;
         self.mistakes += u64::from(wrong);
+        self.undecided += u64::from(matches!(predicted, [score] if *score == 0.0));
         if self.recent.len() == WINDOW {
             self.recent.pop_front();
         }
@@ -39,6 +44,7 @@ impl RunningScore {
         self.rows += other.rows;
         self.squared += other.squared;
         self.mistakes += other.mistakes;
+        self.undecided += other.undecided;
     }
 
     /// Rows judged.
@@ -54,6 +60,20 @@ impl RunningScore {
     /// Share of mistakes, codes taken as classes; not a number without rows.
     pub fn mistake_rate(&self) -> f64 {
         self.mistakes as f64 / self.rows as f64
+    }
+
+    /// Rows with a single output of exactly 0, which says nothing of two classes.
+    pub fn undecided(&self) -> u64 {
+        self.undecided
+    }
+
+    /// Rows judged, the error of all of them and that of the last ones: mistakes if targets are classes, else squares.
+    pub fn point(&self, classes: bool) -> (u64, f64, f64) {
+        if classes {
+            (self.rows, self.mistake_rate(), self.recent_mistake_rate())
+        } else {
+            (self.rows, self.mse(), self.recent_mse())
+        }
     }
 
     /// Mean squared error of the last rows (at most 1,000).

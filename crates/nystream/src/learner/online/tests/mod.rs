@@ -3,4 +3,4 @@
 mod laws;
 mod options;
 mod oracles;
-mod stream;
+pub(super) mod stream;
