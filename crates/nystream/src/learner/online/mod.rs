@@ -37,6 +37,7 @@ mod projectron;
 mod projectron_plus;
 mod rbp;
 mod run;
+mod second_order;
 mod settings;
 mod skegd;
 mod span;

@@ -1,6 +1,7 @@
 //! The table of learners.
 
 use super::entry::LearnerEntry;
+use super::second_order::{con_kons, krls, nons_ald, pros_n_kons};
 use super::{
     bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp, skegd, streaming_ridge,
 };
@@ -19,6 +20,10 @@ pub static LEARNERS: &[&LearnerEntry] = &[
     &nogd::ENTRY,
     &fogd::ENTRY,
     &skegd::ENTRY,
+    &pros_n_kons::ENTRY,
+    &con_kons::ENTRY,
+    &nons_ald::ENTRY,
+    &krls::ENTRY,
     &streaming_ridge::ENTRY,
 ];
 
