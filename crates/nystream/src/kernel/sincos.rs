@@ -47,8 +47,7 @@ pub(super) fn sin_cos_lanes<const FMA: bool>(x: &[f64; LANES]) -> ([f64; LANES],
     for (x, (sines, cosines)) in groups.zip(out) {
         (*sines, *cosines) = reduced::<FMA>(x);
         for i in 0..ABREAST {
-            // Written so that NaN is large.
-            large |= u64::from(!(x[i].abs() <= LARGEST));
+            large |= u64::from(x[i].abs() > LARGEST);
         }
     }
     if large != 0 {
@@ -61,7 +60,7 @@ pub(super) fn sin_cos_lanes<const FMA: bool>(x: &[f64; LANES]) -> ([f64; LANES],
 #[inline(never)]
 fn look_again(x: &[f64; LANES], sines: &mut [f64; LANES], cosines: &mut [f64; LANES]) {
     for i in 0..LANES {
-        if !(x[i].abs() <= LARGEST) {
+        if x[i].abs() > LARGEST {
             (sines[i], cosines[i]) = x[i].sin_cos();
         }
     }

@@ -164,7 +164,7 @@ impl SupportSet {
         self.evaluate(x, &[], out);
     }
 
-    /// The same, and Σ_j weights[j] k(x, z_j).
+    /// The same, and the sum of all `weights[j]` k(x, z_j).
     ///
     /// # Panics
     /// If `out` or `weights` is not one number per centre, or a dense row has another width than the set.

@@ -45,18 +45,25 @@ impl WithSimd for Times<'_> {
         let (vectors, rest) = S::as_simd_f64s(x);
         let row = |i: usize| &matrix[i * stride..i * stride + width];
         let (groups, last) = out.as_chunks_mut::<ROWS>();
+        let (pairs, odd) = vectors.as_chunks::<2>();
         for (g, out) in groups.iter_mut().enumerate() {
-            let rows: [&[f64]; ROWS] = std::array::from_fn(|r| row(g * ROWS + r));
-            let parts = rows.map(|row| S::as_simd_f64s(row));
-            let heads = parts.map(|(head, _)| &head[..vectors.len()]);
-            let mut sums = [simd.splat_f64s(0.0); ROWS];
-            for (c, v) in vectors.iter().enumerate() {
-                for r in 0..ROWS {
-                    sums[r] = simd.mul_add_e_f64s(heads[r][c], *v, sums[r]);
+            let parts: [(&[S::f64s], &[f64]); ROWS] = std::array::from_fn(|r| S::as_simd_f64s(row(g * ROWS + r)));
+            let heads = parts.map(|(head, _)| head.as_chunks::<2>());
+            // Two sums a row: one alone would wait for itself. Walked together, the rows share one index.
+            let mut sums = [[simd.splat_f64s(0.0); 2]; ROWS];
+            let rows = heads[0].0.iter().zip(heads[1].0).zip(heads[2].0).zip(heads[3].0);
+            for (v, (((a, b), c), d)) in pairs.iter().zip(rows) {
+                for (sums, part) in sums.iter_mut().zip([a, b, c, d]) {
+                    sums[0] = simd.mul_add_e_f64s(part[0], v[0], sums[0]);
+                    sums[1] = simd.mul_add_e_f64s(part[1], v[1], sums[1]);
                 }
             }
             for r in 0..ROWS {
-                out[r] = simd.reduce_sum_f64s(sums[r]) + plain_dot(parts[r].1, rest);
+                if let ([a], [v]) = (heads[r].1, odd) {
+                    sums[r][0] = simd.mul_add_e_f64s(*a, *v, sums[r][0]);
+                }
+                let sum = simd.add_f64s(sums[r][0], sums[r][1]);
+                out[r] = simd.reduce_sum_f64s(sum) + plain_dot(parts[r].1, rest);
             }
         }
         let done = groups.len() * ROWS;
@@ -92,12 +99,11 @@ impl WithSimd for Transposed<'_> {
         for (g, z) in groups.iter().enumerate() {
             let factors = z.map(|z| factor * z);
             let parts: [(&[S::f64s], &[f64]); ROWS] = std::array::from_fn(|r| S::as_simd_f64s(row(g * ROWS + r)));
-            let heads = parts.map(|(head, _)| &head[..vectors.len()]);
             let spread = factors.map(|factor| simd.splat_f64s(factor));
-            for (c, v) in vectors.iter_mut().enumerate() {
-                for r in 0..ROWS {
-                    *v = simd.mul_add_e_f64s(heads[r][c], spread[r], *v);
-                }
+            let rows = parts[0].0.iter().zip(parts[1].0).zip(parts[2].0).zip(parts[3].0);
+            for (v, (((a, b), c), d)) in vectors.iter_mut().zip(rows) {
+                let first = simd.mul_add_e_f64s(*b, spread[1], simd.mul_add_e_f64s(*a, spread[0], *v));
+                *v = simd.mul_add_e_f64s(*d, spread[3], simd.mul_add_e_f64s(*c, spread[2], first));
             }
             for r in 0..ROWS {
                 plain_add(rest, factors[r], parts[r].1);

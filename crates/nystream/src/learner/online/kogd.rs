@@ -1,7 +1,7 @@
 //! Kernel online gradient descent, truncated.
 //!
 //! J. Kivinen, A. J. Smola, R. C. Williamson, "Online learning with kernels", IEEE Transactions on Signal Processing
-//! 52(8), 2004, pages 2165–2176: NORMA, Eqs. 8 to 10, with the truncation of section III-C.
+//! 52(8), 2004, pages 2165–2176: algorithm NORMA, truncated.
 //!
 //! A round costs its kernels, O(B d).
 //!
@@ -28,7 +28,7 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     name: "kogd",
     title: "kernel online gradient descent, truncated (NORMA)",
     citation: "Kivinen, Smola, Williamson, \"Online learning with kernels\", IEEE Trans. Signal Processing 52(8), 2004, \
-               Eqs. 8–10 and section III-C",
+               algorithm NORMA, truncated",
     targets: &[Targets::Classes, Targets::Numbers],
     order: Order::First,
     cost: "O(B d)",

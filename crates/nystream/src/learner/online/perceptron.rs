@@ -2,7 +2,7 @@
 //!
 //! F. Rosenblatt, "The perceptron: a probabilistic model for information storage and organization in the brain",
 //! Psychological Review 65, 1958; with kernels Y. Freund, R. E. Schapire, "Large margin classification using the
-//! perceptron algorithm", Machine Learning 37, 1999, section 3.1.
+//! perceptron algorithm", Machine Learning 37, 1999.
 //!
 //! A round costs its kernels, O(B d).
 //!
@@ -23,7 +23,7 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     name: "perceptron",
     title: "kernel perceptron, which stops when the budget is full",
     citation: "Rosenblatt, Psychological Review 65, 1958; Freund, Schapire, \"Large margin classification using the \
-               perceptron algorithm\", Machine Learning 37, 1999, section 3.1",
+               perceptron algorithm\", Machine Learning 37, 1999",
     targets: &[Targets::Classes],
     order: Order::First,
     cost: "O(B d)",

@@ -1,7 +1,7 @@
 //! The Projectron.
 //!
 //! F. Orabona, J. Keshet, B. Caputo, "The Projectron: a bounded kernel-based perceptron", ICML 2008; "Bounded kernel-based
-//! online learning", Journal of Machine Learning Research 10, 2009, pages 2643–2666, Algorithm 3.
+//! online learning", Journal of Machine Learning Research 10, 2009, pages 2643–2666: algorithm Projectron.
 //!
 //! On a mistake the perceptron's step is projected onto the span of the rows kept, if that loses at most η; else the row is
 //! kept too. A round costs its kernels, O(B d); a mistake O(B²) more.
@@ -23,7 +23,7 @@ use crate::rows::Row;
 pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     name: "projectron",
     title: "Projectron",
-    citation: "Orabona, Keshet, Caputo, \"Bounded kernel-based online learning\", JMLR 10, 2009, Algorithm 3",
+    citation: "Orabona, Keshet, Caputo, \"Bounded kernel-based online learning\", JMLR 10, 2009, algorithm Projectron",
     targets: &[Targets::Classes],
     order: Order::First,
     cost: "O(B d), and O(B²) at a mistake",

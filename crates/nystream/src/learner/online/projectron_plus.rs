@@ -1,7 +1,7 @@
 //! Projectron++.
 //!
 //! F. Orabona, J. Keshet, B. Caputo, "The Projectron: a bounded kernel-based perceptron", ICML 2008; "Bounded kernel-based
-//! online learning", Journal of Machine Learning Research 10, 2009, pages 2643–2666, Algorithm 4.
+//! online learning", Journal of Machine Learning Research 10, 2009, pages 2643–2666: algorithm Projectron++.
 //!
 //! The Projectron, and beside it a projected step when the class is right but the margin is below 1. A round costs its
 //! kernels, O(B d); an update O(B²) more.
@@ -24,7 +24,7 @@ use crate::rows::Row;
 pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     name: "projectron++",
     title: "Projectron++",
-    citation: "Orabona, Keshet, Caputo, \"Bounded kernel-based online learning\", JMLR 10, 2009, Algorithm 4",
+    citation: "Orabona, Keshet, Caputo, \"Bounded kernel-based online learning\", JMLR 10, 2009, algorithm Projectron++",
     targets: &[Targets::Classes],
     order: Order::First,
     cost: "O(B d), and O(B²) at a mistake or a small margin",
