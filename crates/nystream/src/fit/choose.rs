@@ -44,12 +44,15 @@ pub struct Choice {
 }
 
 /// How large trials may be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effort {
     /// Up to the full budget: for choices that are final.
     Full,
-    /// Small models only: for choices that will be made again.
-    Small,
+    /// Small models only: for choices that will be made again. Bandwidths near one that was chosen before, if any.
+    Small {
+        /// The bandwidth to begin with.
+        near: Option<f64>,
+    },
 }
 
 /// Chooses as the options say. The sample must be in random order.
@@ -124,8 +127,12 @@ impl Search<'_> {
 
     fn climb(&mut self, median: f64) -> Result<f64> {
         let coarse = Size { atoms: COARSE.atoms.min(self.options.budget), ..COARSE };
-        let mut best = median;
-        for (step, size) in [(2.0, coarse), (2f64.sqrt(), self.fine()), (2f64.powf(0.25), self.fine())] {
+        let (mut best, skipped) = match self.effort {
+            Effort::Small { near: Some(near) } => (near, 1),
+            _ => (median, 0),
+        };
+        let steps = [(2.0, coarse), (2f64.sqrt(), self.fine()), (2f64.powf(0.25), self.fine())];
+        for (step, size) in steps.into_iter().skip(skipped) {
             let mut error = self.error(best, size)?;
             for direction in [1.0 / step, step] {
                 let from = best;
@@ -168,7 +175,7 @@ impl Search<'_> {
             let method = if plain { DictionaryMethod::RpCholesky } else { DictionaryMethod::Uniform };
             return Ok((asked.unwrap_or(method), None));
         }
-        if let (Some(method), Effort::Small) = (asked, self.effort) {
+        if let (Some(method), Effort::Small { .. }) = (asked, self.effort) {
             return Ok((method, None));
         }
         let (uniform, uniform_errors) = self.trial.held_out(kernel, DictionaryMethod::Uniform, self.fine())?;

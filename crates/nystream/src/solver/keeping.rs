@@ -3,7 +3,8 @@
 //! Sums of kernels cost a row m²/2 multiply-adds less, but their rounding errors E are divided by γ when they turn into
 //! features, so that ridges below about ‖E‖/γ mean nothing; sums of features do not have that limit (see
 //! [`NystromSums::whitened`]). Both limits move as rows come in, so the choice is made anew whenever the ridge is: kernels
-//! if the ridge will stay above their floor until the rows have doubled, else features. γ is then the nugget of that many
+//! if the best ridge above their floor, as it will be when the rows have doubled, is expected to cost next to nothing
+//! (a thousandth of the squared error, by generalised cross-validation), else features. γ is then the nugget of that many
 //! rows; sums of kernels do not depend on it, and sums of features keep the one they began with.
 
 use faer::{Mat, MatMut};
@@ -18,6 +19,10 @@ use crate::sketch::Dictionary;
 
 /// How far ahead a choice must hold, in rows so far.
 const AHEAD: f64 = 2.0;
+/// Share of the expected squared error that sums of kernels may cost.
+const ACCEPTED: f64 = 1e-3;
+/// A ridge below this many floors is at the floor.
+const AT_FLOOR: f64 = 1.1;
 
 /// What rounding errors of sums of kernels ask for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -106,33 +111,60 @@ impl RecursiveRidge {
     /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on.
     pub fn choose(&mut self, ridge: Ridge) -> Result<()> {
         if self.sums().is_whitened() {
-            let ridge = self.chosen(ridge, self.dictionary())?;
+            let precise = self.chosen(self.sums(), self.dictionary(), ridge, 0.0)?;
             let kernels = self.sums().to_kernels();
             let rounding = kernels.rounding(self.dictionary(), AHEAD);
-            if ridge < rounding.ridge_floor || rounding.nugget <= 0.0 {
-                return self.set_ridge(ridge);
+            if rounding.nugget > 0.0 {
+                let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
+                let coarse = self.chosen(&kernels, &dictionary, ridge, rounding.ridge_floor)?;
+                if coarse.no_worse_than(&precise, rounding.ridge_floor) {
+                    return self.replace_sums(dictionary, kernels, coarse.ridge);
+                }
             }
-            let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
-            return self.replace_sums(dictionary, kernels, ridge);
+            return self.set_ridge(precise.ridge);
         }
         let rounding = self.sums().rounding(self.dictionary(), AHEAD);
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
-        let ridge = self.chosen(ridge, &dictionary)?;
-        let sums = if ridge < rounding.ridge_floor {
+        let floor = rounding.ridge_floor;
+        let chosen = self.chosen(self.sums(), &dictionary, ridge, floor)?;
+        // At the floor, what a smaller ridge would bring is judged by what the last halving brought.
+        let precise = chosen.ridge < AT_FLOOR * floor
+            && !self.chosen(self.sums(), &dictionary, ridge, 2.0 * floor)?.no_worse_than(&chosen, floor);
+        let sums = if precise {
             self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)
         } else {
             self.sums().clone()
         };
-        self.replace_sums(dictionary, sums, ridge)
+        self.replace_sums(dictionary, sums, chosen.ridge)
     }
 
-    fn chosen(&self, ridge: Ridge, dictionary: &Dictionary) -> Result<f64> {
-        if let Ridge::Fixed(value) = ridge {
-            return Ok(value);
+    fn chosen(&self, sums: &NystromSums, dictionary: &Dictionary, ridge: Ridge, least: f64) -> Result<Chosen> {
+        if let Ridge::Fixed(ridge) = ridge {
+            return Ok(Chosen { ridge, score: None });
         }
         let settings = SolverOptions { ridge, intercept: true };
-        let chosen = self.sums().solve(self.kernel(), dictionary, &settings)?.choice.ridge;
-        if chosen.is_finite() { Ok(chosen) } else { Err(Error::Internal("a ridge is not finite")) }
+        let choice = sums.solve_above(self.kernel(), dictionary, &settings, least)?.choice;
+        if !choice.ridge.is_finite() {
+            return Err(Error::Internal("a ridge is not finite"));
+        }
+        let score = choice.scores.iter().map(|score| score.ln()).sum::<f64>() / choice.scores.len() as f64;
+        Ok(Chosen { ridge: choice.ridge, score: Some(score) })
+    }
+}
+
+/// A ridge, and the mean logarithm of the errors expected with it; none if it was given.
+struct Chosen {
+    ridge: f64,
+    score: Option<f64>,
+}
+
+impl Chosen {
+    /// Whether this ridge is as good as another, or one that was given is above the floor.
+    fn no_worse_than(&self, other: &Self, floor: f64) -> bool {
+        match (self.score, other.score) {
+            (Some(mine), Some(theirs)) => mine <= theirs + ACCEPTED,
+            _ => self.ridge >= floor,
+        }
     }
 }
 

@@ -226,6 +226,17 @@ impl NystromSums {
 
     /// Solves for every target.
     pub fn solve(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<NystromFit> {
+        self.solve_above(kernel, dictionary, options, 0.0)
+    }
+
+    /// [`solve`](Self::solve); a ridge that is chosen is not below `least`.
+    pub(super) fn solve_above(
+        &self,
+        kernel: &Kernel,
+        dictionary: &Dictionary,
+        options: &SolverOptions,
+        least: f64,
+    ) -> Result<NystromFit> {
         let (atoms, targets) = (dictionary.len(), self.target_sum.len());
         if atoms != self.gram.dim() {
             return Err(Error::Shape { what: "dictionary atoms", found: atoms, expected: self.gram.dim() });
@@ -292,7 +303,7 @@ impl NystromSums {
                     squares.clone(),
                     n,
                     options.intercept,
-                    floor,
+                    floor.max(least),
                 );
                 Some(path.choose()?)
             }

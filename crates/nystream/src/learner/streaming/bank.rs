@@ -1,11 +1,13 @@
 //! A few bandwidths that follow the stream side by side until one has proved best.
 
 use faer::MatRef;
+use rayon::prelude::*;
 
 use super::head::{Kept, with_kernel};
 use super::options::StreamingOptions;
 use crate::error::Result;
 use crate::fit::Bandwidth;
+use crate::linalg::on_a_share;
 use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{Innovations, RecursiveRidge, Ridge};
@@ -15,6 +17,8 @@ use crate::solver::{Innovations, RecursiveRidge, Ridge};
 const FACTORS: [f64; 4] = [1.0, std::f64::consts::FRAC_1_SQRT_2, 0.5, std::f64::consts::SQRT_2];
 /// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
 const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
+/// With more atoms than this only the kind that the head chose: each candidate holds several matrices of their size.
+const BOTH_METHODS: usize = 500;
 
 /// Blocks before a candidate can be dropped, and how many standard errors behind it must be: on so few blocks Student's t
 /// is beyond 5 for one in 130, and the candidates are eight.
@@ -59,14 +63,18 @@ impl Bank {
         let next_ridge = 2.0 * chosen.sums().weight();
         let mut members = vec![Member::new(chosen, method)];
         if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].learner.kernel().bandwidth()) {
-            for factor in FACTORS {
-                for other in METHODS {
-                    if factor != 1.0 || other != method {
-                        let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
-                        members.push(Member::new(with_kernel(options, kept, kernel, other)?, other));
-                    }
-                }
-            }
+            let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
+            let others: Vec<_> = pairs
+                .filter(|&pair| pair != (1.0, method) && (pair.1 == method || options.budget <= BOTH_METHODS))
+                .collect();
+            // One thread each: they are small, and there are several.
+            let opened = others.into_par_iter().map(|(factor, other)| {
+                on_a_share(usize::MAX, || {
+                    let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
+                    Ok(Member::new(with_kernel(options, kept, kernel, other)?, other))
+                })
+            });
+            members.extend(opened.collect::<Result<Vec<_>>>()?);
         }
         // Ridges stay as the head chose them; how sums are kept may change.
         for member in &mut members {

@@ -20,13 +20,18 @@ const MOST_LEFT_OUT: usize = 2048;
 /// Relative accuracy of kernel values: the γ of precise sums.
 const KERNEL_ACCURACY: f64 = 1e-12;
 
-/// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ...
-pub(super) fn next_choice(have: usize) -> usize {
+/// From so many rows on choices are made at every doubling only, and begin with the last bandwidth.
+const SETTLED: usize = 256;
+
+/// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ..., 256, 512, 1024, ..., and the
+/// end of the head, unless one just before it would be for little.
+pub(super) fn next_choice(have: usize, end: usize) -> usize {
     if have < FIRST_CHOICE {
         return FIRST_CHOICE;
     }
     let above = (have + 1).next_power_of_two();
-    if have < above / 4 * 3 { above / 4 * 3 } else { above }
+    let next = if have < above / 4 * 3 && above <= SETTLED { above / 4 * 3 } else { above };
+    if next + next / 2 > end { end } else { next }
 }
 
 /// Rows with their codes and weights.
@@ -85,12 +90,13 @@ fn atoms_for(budget: usize, rows: usize) -> usize {
     budget.min(rows / 2).max(1)
 }
 
-/// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them.
-pub(super) fn fit(options: &StreamingOptions, kept: &Kept) -> Result<(RecursiveRidge, Choice)> {
+/// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them; the bandwidth near the one before.
+pub(super) fn fit(options: &StreamingOptions, kept: &Kept, before: Option<f64>) -> Result<(RecursiveRidge, Choice)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
-    let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small)?;
+    let near = before.filter(|_| kept.len() >= SETTLED);
+    let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small { near })?;
     Ok((with_kernel(options, kept, choice.kernel, choice.dictionary)?, choice))
 }
 
@@ -114,10 +120,11 @@ pub(super) fn with_kernel(
     )?;
     let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
     add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
-    let mut ridge = choose_ridge(&sums, &kernel, &dictionary, options.ridge)?;
-    if options.ridge == Ridge::Auto && kept.len() <= MOST_LEFT_OUT {
-        ridge = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
-    }
+    let ridge = if options.ridge == Ridge::Auto && kept.len() <= MOST_LEFT_OUT {
+        press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?
+    } else {
+        choose_ridge(&sums, &kernel, &dictionary, options.ridge)?
+    };
     RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)
 }
 

@@ -191,7 +191,7 @@ impl StreamingRidge {
         match &self.phase {
             Phase::Head { kept, .. } => {
                 let (have, end) = (kept.len(), self.options.head_rows());
-                usual.min(next_choice(have).min(end) - have)
+                usual.min(next_choice(have, end) - have)
             }
             Phase::Stream { .. } => usual,
         }
@@ -223,9 +223,10 @@ impl StreamingRidge {
                 let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
                 kept.extend(rows, row_major, weights);
                 let count = kept.len();
-                let due = count == next_choice(count - 1) || count >= self.options.head_rows();
-                if due && kept.varies() {
-                    let (learner, choice) = fit(&self.options, kept)?;
+                let end = self.options.head_rows();
+                if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
+                    let before = bank.as_ref().and_then(|bank| bank.leader().kernel().bandwidth());
+                    let (learner, choice) = fit(&self.options, kept, before)?;
                     *bank = Some(Bank::alone(learner, choice.dictionary));
                 }
             }
