@@ -1,6 +1,9 @@
 //! Sums over rows, with the memory they need kept from block to block.
+//!
+//! Kernels of a block are evaluated while the block before it is summed: a thread that runs out of the one work takes of the
+//! other, where each by itself would end with threads waiting for the last tile.
 
-use faer::{MatMut, MatRef};
+use faer::{Mat, MatMut, MatRef};
 
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
@@ -15,8 +18,34 @@ pub struct Summing {
     centres: Centres,
     sums: NystromSums,
     workspace: KernelWorkspace,
-    block: Vec<f64>,
     diagonals: Vec<f64>,
+    /// Kernels that are yet to be summed, and memory for the next ones.
+    waiting: Waiting,
+    next: Waiting,
+}
+
+/// Kernels of a block with its targets and Σk(x,x).
+#[derive(Debug)]
+struct Waiting {
+    kernels: Vec<f64>,
+    codes: Mat<f64>,
+    energy: f64,
+}
+
+impl Waiting {
+    fn none() -> Self {
+        Self { kernels: Vec::new(), codes: Mat::new(), energy: 0.0 }
+    }
+
+    fn add_to(&mut self, sums: &mut NystromSums) {
+        let rows = self.codes.nrows();
+        if rows > 0 {
+            let atoms = self.kernels.len() / rows;
+            let block = MatMut::from_column_major_slice_mut(&mut self.kernels, rows, atoms);
+            sums.add(block, self.codes.as_ref(), self.energy);
+            self.codes = Mat::new();
+        }
+    }
 }
 
 impl Summing {
@@ -32,24 +61,37 @@ impl Summing {
             centres: Centres::new(dictionary.atoms().rows()),
             sums,
             workspace: KernelWorkspace::default(),
-            block: Vec::new(),
             diagonals: Vec::new(),
+            waiting: Waiting::none(),
+            next: Waiting::none(),
         })
     }
 
     /// Adds rows with their coded targets (rows × outputs).
     pub fn add(&mut self, rows: Rows, codes: MatRef<'_, f64>) {
-        let atoms = self.centres.len();
-        self.block.resize(rows.len() * atoms, 0.0);
-        let mut block = MatMut::from_column_major_slice_mut(&mut self.block, rows.len(), atoms);
-        self.kernel.block(rows, &self.centres, &mut self.workspace, block.as_mut());
-        self.diagonals.resize(rows.len(), 0.0);
-        self.kernel.diagonals(rows, &mut self.diagonals);
-        self.sums.add(block, codes, self.diagonals.iter().sum());
+        let Self { kernel, centres, sums, workspace, diagonals, waiting, next } = self;
+        let mut evaluate = || {
+            next.kernels.resize(rows.len() * centres.len(), 0.0);
+            let block = MatMut::from_column_major_slice_mut(&mut next.kernels, rows.len(), centres.len());
+            kernel.block(rows, centres, workspace, block);
+            diagonals.resize(rows.len(), 0.0);
+            kernel.diagonals(rows, diagonals);
+            next.energy = diagonals.iter().sum();
+            next.codes = codes.to_owned();
+        };
+        if sums.is_whitened() {
+            // Features come from solves whose threads wait for each other: nothing else may hold one.
+            evaluate();
+            waiting.add_to(sums);
+        } else {
+            rayon::join(|| waiting.add_to(sums), evaluate);
+        }
+        std::mem::swap(waiting, next);
     }
 
     /// The sums so far.
-    pub fn sums(&self) -> &NystromSums {
+    pub fn sums(&mut self) -> &NystromSums {
+        self.waiting.add_to(&mut self.sums);
         &self.sums
     }
 }

@@ -124,7 +124,7 @@ impl<'a> SecondPass<'a> {
     }
 
     /// The sums so far.
-    pub fn sums(&self) -> &NystromSums {
+    pub fn sums(&mut self) -> &NystromSums {
         self.summing.sums()
     }
 }

@@ -135,15 +135,19 @@ impl GramSum {
     pub fn to_matrix(&self) -> Mat<f64> {
         let mut out = Mat::zeros(self.dim, self.dim);
         for tile in &self.tiles {
-            for j in 0..tile.width {
-                for i in 0..tile.height {
-                    let value = tile.data[j * tile.height + i];
-                    let (row, col) = (tile.row + i, tile.col + j);
-                    if row >= col {
-                        out[(row, col)] = value;
-                        out[(col, row)] = value;
+            let data = MatRef::from_column_major_slice(&tile.data, tile.height, tile.width);
+            let mut target = out.as_mut().submatrix_mut(tile.row, tile.col, tile.height, tile.width);
+            if tile.row == tile.col {
+                for j in 0..tile.width {
+                    for i in j..tile.height {
+                        target[(i, j)] = data[(i, j)];
+                        target[(j, i)] = data[(i, j)];
                     }
                 }
+            } else {
+                target.copy_from(data);
+                let mirror = out.as_mut().submatrix_mut(tile.col, tile.row, tile.width, tile.height);
+                mirror.transpose_mut().copy_from(data);
             }
         }
         out

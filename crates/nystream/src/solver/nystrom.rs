@@ -280,10 +280,10 @@ impl NystromSums {
         let captured = (0..atoms).map(|i| gram[(i, i)]).sum::<f64>() / self.energy;
         let mut squares = self.target_squares.clone();
         if options.intercept {
-            for j in 0..atoms {
-                for i in j..atoms {
-                    gram[(i, j)] -= n * mean[(i, 0)] * mean[(j, 0)];
-                }
+            let means: Vec<f64> = mean.col(0).iter().copied().collect();
+            for (j, column) in gram.as_mut().col_iter_mut().enumerate() {
+                let step = n * means[j];
+                column.iter_mut().zip(&means).skip(j).for_each(|(value, mean)| *value -= step * mean);
             }
             for t in 0..targets {
                 let sum = self.target_sum[t];
