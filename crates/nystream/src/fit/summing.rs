@@ -37,10 +37,9 @@ impl Waiting {
         Self { kernels: Vec::new(), codes: Mat::new(), energy: 0.0 }
     }
 
-    fn add_to(&mut self, sums: &mut NystromSums) {
+    fn add_to(&mut self, sums: &mut NystromSums, atoms: usize) {
         let rows = self.codes.nrows();
         if rows > 0 {
-            let atoms = self.kernels.len() / rows;
             let block = MatMut::from_column_major_slice_mut(&mut self.kernels, rows, atoms);
             sums.add(block, self.codes.as_ref(), self.energy);
             self.codes = Mat::new();
@@ -82,16 +81,16 @@ impl Summing {
         if sums.is_whitened() {
             // Features come from solves whose threads wait for each other: nothing else may hold one.
             evaluate();
-            waiting.add_to(sums);
+            waiting.add_to(sums, centres.len());
         } else {
-            rayon::join(|| waiting.add_to(sums), evaluate);
+            rayon::join(|| waiting.add_to(sums, centres.len()), evaluate);
         }
         std::mem::swap(waiting, next);
     }
 
     /// The sums so far.
     pub fn sums(&mut self) -> &NystromSums {
-        self.waiting.add_to(&mut self.sums);
+        self.waiting.add_to(&mut self.sums, self.centres.len());
         &self.sums
     }
 }

@@ -49,7 +49,8 @@ impl StreamPass {
         Ok(pass)
     }
 
-    /// Adds what a pass over other rows has learnt. See the [module](self) for what must agree.
+    /// Adds what a pass over other rows has learnt. Both must have made rows alike: equal scaling (see
+    /// [`begin_like`](Self::begin_like)) or none, and the same kernel with its bandwidth.
     pub fn merge(mut self, mut other: Self) -> Result<Self> {
         if self.preprocessor.is_sparse() && other.preprocessor.is_sparse() {
             let width = self.preprocessor.feature_count().max(other.preprocessor.feature_count());

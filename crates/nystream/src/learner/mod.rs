@@ -13,4 +13,4 @@ pub mod streaming;
 
 pub use adversarial::adversarial_stream;
 pub use evaluate::{Evaluation, Shuffled, evaluate_rows};
-pub use pass::{StreamPass, stream};
+pub use pass::{AfterBlock, StreamPass, stream};

@@ -27,6 +27,9 @@ pub(super) const READ: usize = 4096;
 /// One-step-ahead outputs of the last rows, kept to calibrate probabilities.
 const CALIBRATE: usize = 4096;
 
+/// Hears of the pass after every block, with the number of its records and how far the source is.
+pub type AfterBlock<'a> = &'a mut dyn FnMut(&StreamPass, u64, Option<f64>) -> Result<()>;
+
 /// A learner that follows a source.
 #[derive(Debug)]
 pub struct StreamPass {
@@ -167,11 +170,7 @@ impl StreamPass {
 
     /// Reads and learns the rest of the source, reading ahead on another thread. After every block `then` is called with
     /// the number of its records and how far the source is.
-    pub fn advance_to_end(
-        &mut self,
-        source: &mut dyn RecordSource,
-        then: &mut dyn FnMut(&Self, u64, Option<f64>) -> Result<()>,
-    ) -> Result<()> {
+    pub fn advance_to_end(&mut self, source: &mut dyn RecordSource, then: AfterBlock) -> Result<()> {
         // Some sources know their columns only after the first block.
         let records = self.advance(source)?;
         if records == 0 {

@@ -228,8 +228,16 @@ impl RecursiveRidge {
         };
         let (predicted, learnt) = side_by_side(predict, learn);
         predicted?;
-        learnt?;
-        std::mem::swap(&mut self.start, &mut self.next);
+        match learnt {
+            Ok(()) => std::mem::swap(&mut self.start, &mut self.next),
+            // Rounding errors of sums of kernels have outgrown the ridge before it was chosen anew.
+            Err(_) if !self.sums.is_whitened() => {
+                let whitening = Whitening::new(&self.kernel, &self.dictionary, None)?;
+                let (dictionary, sums) = (self.dictionary.clone(), self.sums.to_features_of(whitening));
+                self.replace_sums(dictionary, sums, self.ridge)?;
+            }
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
