@@ -21,6 +21,8 @@ use crate::sketch::Dictionary;
 const AHEAD: f64 = 2.0;
 /// Share of the expected squared error that sums of kernels may cost.
 const ACCEPTED: f64 = 1e-3;
+/// How often a ridge is raised tenfold where rounding errors are larger than expected.
+const MOST_RAISES: usize = 6;
 /// A ridge below this many floors is at the floor.
 const AT_FLOOR: f64 = 1.1;
 
@@ -61,9 +63,10 @@ impl NystromSums {
 
     /// The same sums, of the features of a dictionary. Rounding errors of sums of kernels go with them.
     pub fn to_features_of(&self, whitening: Whitening) -> Self {
-        let kernels = self.to_kernels();
+        let mut kernels = self.to_kernels();
         let mut gram = kernels.gram.to_matrix();
         scale_both_sides(&mut gram, &whitening.weights);
+        kernels.inherited_floor += self.rounding_of(&gram, 1.0, Some(whitening.leverage_ridge)).ridge_floor;
         whitening.factor.forward_in_place(gram.as_mut());
         let mut gram = gram.transpose().to_owned();
         whitening.factor.forward_in_place(gram.as_mut());
@@ -81,7 +84,14 @@ impl NystromSums {
     pub fn rounding(&self, dictionary: &Dictionary, growth: f64) -> Rounding {
         let mut gram = self.gram.to_matrix();
         scale_both_sides(&mut gram, dictionary.weights());
-        Rounding::new(gram.norm_l2(), dictionary.len(), self.weight, growth, None)
+        self.rounding_of(&gram, growth, None)
+    }
+
+    /// The same from S Σkkᵀ S.
+    pub(super) fn rounding_of(&self, gram: &Mat<f64>, growth: f64, own: Option<f64>) -> Rounding {
+        // Errors of many additions lie in all directions, those of turning features into kernels may lie in one.
+        let norm = gram.norm_l2() * (gram.nrows() as f64).sqrt();
+        Rounding::new(norm, gram.nrows(), self.weight, growth, own)
     }
 
     /// Σφy, and Σφ in the last column.
@@ -103,6 +113,7 @@ impl NystromSums {
             energy: self.energy,
             weight: self.weight,
             rows: self.rows,
+            inherited_floor: self.inherited_floor,
         }
     }
 }
@@ -116,9 +127,13 @@ impl RecursiveRidge {
             let rounding = kernels.rounding(self.dictionary(), AHEAD);
             if rounding.nugget > 0.0 {
                 let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
-                let coarse = self.chosen(&kernels, &dictionary, ridge, rounding.ridge_floor)?;
-                if coarse.no_worse_than(&precise, rounding.ridge_floor) {
-                    return self.replace_sums(dictionary, kernels, coarse.ridge);
+                match self.chosen(&kernels, &dictionary, ridge, rounding.ridge_floor) {
+                    Ok(coarse) if coarse.no_worse_than(&precise, rounding.ridge_floor) => {
+                        return self.replace_sums(dictionary, kernels, coarse.ridge);
+                    }
+                    // Rounding errors that are larger than expected.
+                    Ok(_) | Err(Error::NotPositiveDefinite { .. }) => {}
+                    Err(error) => return Err(error),
                 }
             }
             return self.set_ridge(precise.ridge);
@@ -126,7 +141,10 @@ impl RecursiveRidge {
         let rounding = self.sums().rounding(self.dictionary(), AHEAD);
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
         let floor = rounding.ridge_floor;
-        let chosen = self.chosen(self.sums(), &dictionary, ridge, floor)?;
+        let chosen = match self.chosen(self.sums(), &dictionary, ridge, floor) {
+            Err(Error::NotPositiveDefinite { .. }) => return self.rescue(&dictionary, floor),
+            chosen => chosen?,
+        };
         // At the floor, what a smaller ridge would bring is judged by what the last halving brought.
         let precise = chosen.ridge < AT_FLOOR * floor
             && !self.chosen(self.sums(), &dictionary, ridge, 2.0 * floor)?.no_worse_than(&chosen, floor);
@@ -136,6 +154,19 @@ impl RecursiveRidge {
             self.sums().clone()
         };
         self.replace_sums(dictionary, sums, chosen.ridge)
+    }
+
+    /// Features instead of kernels whose rounding errors are larger than expected, with the smallest ridge above them.
+    pub(super) fn rescue(&mut self, dictionary: &Dictionary, floor: f64) -> Result<()> {
+        let sums = self.sums().to_features_of(Whitening::new(self.kernel(), dictionary, None)?);
+        let mut ridge = self.ridge().max(floor);
+        for _ in 0..MOST_RAISES {
+            match self.replace_sums(dictionary.clone(), sums.clone(), ridge) {
+                Err(Error::NotPositiveDefinite { .. }) => ridge *= 10.0,
+                done => return done,
+            }
+        }
+        self.replace_sums(dictionary.clone(), sums, ridge)
     }
 
     fn chosen(&self, sums: &NystromSums, dictionary: &Dictionary, ridge: Ridge, least: f64) -> Result<Chosen> {

@@ -25,6 +25,7 @@ pub fn move_sums(
     if sums.gram.dim() != from.len() {
         return Err(Error::Shape { what: "atoms of the sums", found: sums.gram.dim(), expected: from.len() });
     }
+    let mut inherited_floor = sums.inherited_floor;
     let (old, new, outputs) = (from.len(), to.len(), sums.target_sum.len());
     let whitening = match &sums.whitening {
         Some(whitening) => whitening.clone(),
@@ -41,6 +42,9 @@ pub fn move_sums(
     if sums.whitening.is_none() {
         let weights = from.weights();
         scale_both_sides(&mut gram, weights);
+        if precise {
+            inherited_floor += sums.rounding_of(&gram, 1.0, Some(whitening.leverage_ridge)).ridge_floor;
+        }
         whitening.factor.forward_in_place(gram.as_mut());
         gram = gram.transpose().to_owned();
         whitening.factor.forward_in_place(gram.as_mut());
@@ -71,6 +75,7 @@ pub fn move_sums(
         energy: sums.energy,
         weight: sums.weight,
         rows: sums.rows,
+        inherited_floor,
     })
 }
 

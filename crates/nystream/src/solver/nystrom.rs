@@ -43,6 +43,8 @@ pub struct NystromSums {
     /// Σw: the number of rows, if none has a weight of its own and none is forgotten.
     pub(super) weight: f64,
     pub(super) rows: u64,
+    /// Of features that were made from sums of kernels: the smallest ridge above the rounding errors that came with them.
+    pub(super) inherited_floor: f64,
 }
 
 /// A solved problem.
@@ -87,6 +89,7 @@ impl NystromSums {
             energy: 0.0,
             weight: 0.0,
             rows: 0,
+            inherited_floor: 0.0,
         }
     }
 
@@ -157,6 +160,7 @@ impl NystromSums {
         sums.into_iter().flatten().for_each(|v| *v *= factor);
         self.energy *= factor;
         self.weight *= factor;
+        self.inherited_floor *= factor;
     }
 
     /// Adds the sums of other rows with the same atoms (and, if features are summed, the same map to them).
@@ -179,6 +183,7 @@ impl NystromSums {
         self.energy += other.energy;
         self.weight += other.weight;
         self.rows += other.rows;
+        self.inherited_floor += other.inherited_floor;
         Ok(())
     }
 
@@ -303,7 +308,7 @@ impl NystromSums {
                     squares.clone(),
                     n,
                     options.intercept,
-                    floor.max(least),
+                    floor.max(least).max(self.inherited_floor),
                 );
                 Some(path.choose()?)
             }

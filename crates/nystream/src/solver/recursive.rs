@@ -231,11 +231,7 @@ impl RecursiveRidge {
         match learnt {
             Ok(()) => std::mem::swap(&mut self.start, &mut self.next),
             // Rounding errors of sums of kernels have outgrown the ridge before it was chosen anew.
-            Err(_) if !self.sums.is_whitened() => {
-                let whitening = Whitening::new(&self.kernel, &self.dictionary, None)?;
-                let (dictionary, sums) = (self.dictionary.clone(), self.sums.to_features_of(whitening));
-                self.replace_sums(dictionary, sums, self.ridge)?;
-            }
+            Err(_) if !self.sums.is_whitened() => self.rescue(&self.dictionary.clone(), self.ridge)?,
             Err(error) => return Err(error),
         }
         Ok(())

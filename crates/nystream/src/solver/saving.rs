@@ -29,8 +29,8 @@ impl RecursiveRidge {
         file.put_f64(&format!("{name}_target_squares"), &[outputs], sums.target_squares.clone())?;
         file.put_f64(
             &format!("{name}_scalars"),
-            &[4],
-            vec![sums.energy, sums.weight, self.ridge(), dictionary.leverage_ridge()],
+            &[5],
+            vec![sums.energy, sums.weight, self.ridge(), dictionary.leverage_ridge(), sums.inherited_floor],
         )?;
         file.put_u64(&format!("{name}_rows"), &[1], vec![sums.rows])
     }
@@ -60,12 +60,14 @@ impl RecursiveRidge {
         let cross = numbers("cross", atoms * outputs, 2)?;
         let target_sum = numbers("target_sum", outputs, 1)?;
         let target_squares = numbers("target_squares", outputs, 1)?;
-        let scalars = numbers("scalars", 4, 1)?;
+        let scalars = numbers("scalars", 5, 1)?;
         let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
         let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
         let gram = file.take_lower(&format!("{name}_gram"), atoms)?;
         let [energy, weight, ridge, leverage_ridge] = [scalars[0], scalars[1], scalars[2], scalars[3]];
-        let wrong = atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
+        let inherited_floor = scalars[4];
+        let wrong =
+            inherited_floor < 0.0 || atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
         if wrong || leverage_ridge <= 0.0 {
             return Err(file.malformed(format!("{name}: sums that no rows can have")));
         }
@@ -74,8 +76,18 @@ impl RecursiveRidge {
         let whitening = if precise { Some(Whitening::new(&kernel, &dictionary, None)?) } else { None };
         let gram = GramSum::from_matrix(gram.as_ref());
         let rows = count[0];
-        let sums =
-            NystromSums { whitening, gram, feature_sum, cross, target_sum, target_squares, energy, weight, rows };
+        let sums = NystromSums {
+            whitening,
+            gram,
+            feature_sum,
+            cross,
+            target_sum,
+            target_squares,
+            energy,
+            weight,
+            rows,
+            inherited_floor,
+        };
         Self::from_sums(kernel, dictionary, sums, ridge)
     }
 }

@@ -12,6 +12,9 @@ use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
 use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
 
+/// How far a ridge may be raised where rounding errors ask for it.
+const MOST_RAISED: f64 = 1e6;
+
 /// Streaming kernel ridge regression. See the [module](super).
 #[derive(Debug)]
 pub struct StreamingRidge {
@@ -328,7 +331,14 @@ impl StreamingRidge {
     /// The regression model of all rows learnt, with its posterior; none while the mean predicts.
     pub fn solve(&self) -> Result<Option<NystromFit>> {
         let Some(leader) = self.leader() else { return Ok(None) };
-        let settings = SolverOptions { ridge: Ridge::Fixed(leader.ridge()), intercept: true };
-        leader.sums().solve(leader.kernel(), leader.dictionary(), &settings).map(Some)
+        let mut ridge = leader.ridge();
+        loop {
+            let settings = SolverOptions { ridge: Ridge::Fixed(ridge), intercept: true };
+            match leader.sums().solve(leader.kernel(), leader.dictionary(), &settings) {
+                // Rounding errors since the ridge was chosen; the model says which ridge it has.
+                Err(Error::NotPositiveDefinite { .. }) if ridge < MOST_RAISED * leader.ridge() => ridge *= 10.0,
+                fit => return fit.map(Some),
+            }
+        }
     }
 }

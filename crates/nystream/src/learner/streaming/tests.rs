@@ -374,3 +374,25 @@ fn sparse_rows_become_wider() {
     let dense = Rows::dense(&[0.0; 8], 1, 8).unwrap();
     assert!(growing.learn(dense, &[0.0], None, &mut Vec::new()).is_err());
 }
+
+/// Smooth functions of few columns, whose kernels are badly conditioned and whose best ridges come close to rounding.
+#[test]
+fn smooth_targets_of_two_columns_are_learnt_and_solved() {
+    for (noise, budget) in [(0.2, 40), (0.02, 60), (0.0, 40)] {
+        for seed in 0..4 {
+            let mut rng = Generator::new(seed);
+            let mut learner = StreamingRidge::new(StreamingOptions { budget, seed, ..options(budget) }, 1).unwrap();
+            let data: Vec<f64> = (0..2 * 2600).map(|_| rng.normal()).collect();
+            let codes: Vec<f64> =
+                data.chunks_exact(2).map(|x| (2.0 * x[0]).sin() + x[1] + noise * rng.normal()).collect();
+            let mut out = Vec::new();
+            learner.learn(Rows::dense(&data, 2600, 2).unwrap(), &codes, None, &mut out).unwrap();
+            learner.flush(&mut out).unwrap();
+            let fit = learner.solve().unwrap().unwrap();
+            let late: f64 = out[1600..].iter().zip(&codes[1600..]).map(|(a, b)| (a - b).powi(2)).sum::<f64>() / 1000.0;
+            // 40 atoms in the plane leave out less than 0.002 of this function's variance; noise has its own.
+            assert!(late < 1.2 * noise * noise + 0.002, "noise {noise}, seed {seed}: {late}");
+            assert!(fit.choice.ridge < 1e3 * learner.ridge().unwrap());
+        }
+    }
+}
