@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
-use nystream::Result;
 use nystream::fit::{FirstPass, FitOptions, Silent, first_pass};
 use nystream::learner::Shuffled;
 use nystream::learner::streaming::{Reopen, StreamingOptions};
 use nystream::source::{OpenOptions, open};
+use nystream::{Error, Result};
 use serde_json::{Value, json};
 
 use crate::findings::Findings;
@@ -42,7 +42,7 @@ struct Variant {
     errors: Vec<f64>,
     /// Of the first seed: rows so far, and the error of the last ones.
     curve: Vec<(f64, f64)>,
-    /// Times that atoms were changed after the head, a seed each.
+    /// Times that atoms were changed after the head, a seed each; not a number where the learner could not be solved.
     changes: Vec<f64>,
     rows_per_second: f64,
 }
@@ -112,7 +112,12 @@ fn follow(
                 let run = data.evaluate_first(learner, None, most)?;
                 let (_, error, _) = run.learner.score().point(data.classes());
                 variant.errors.push(error);
-                variant.changes.push(run.learner.status()?.changes as f64);
+                variant.changes.push(match run.learner.status() {
+                    Ok(status) => status.changes as f64,
+                    // The predictions are there all the same: the table says that the model would not be.
+                    Err(Error::NotPositiveDefinite { .. }) => f64::NAN,
+                    Err(error) => return Err(error),
+                });
                 seconds += run.time.as_secs_f64();
                 if seed == 0 {
                     variant.curve = run.curve.iter().map(|(rows, _, recent)| (*rows as f64, *recent)).collect();
@@ -186,6 +191,12 @@ impl Variant {
         mean(self.errors.iter().copied())
     }
 
+    /// How often atoms changed, or that the last solution failed.
+    fn changes_shown(&self) -> String {
+        let changes = mean(self.changes.iter().copied());
+        if changes.is_nan() { "solution FAILED".to_owned() } else { significant(changes, 3) }
+    }
+
     fn words(&self) -> String {
         format!("{}, {}", forgetting(self.half_life), reopening(self.reopen))
     }
@@ -248,7 +259,7 @@ impl Stream {
                 significant(variant.error(), 4),
                 significant(variant.error() / previous, 3),
                 significant(worst(&variant.curve), 3),
-                significant(mean(variant.changes.iter().copied()), 3),
+                variant.changes_shown(),
                 count(variant.rows_per_second as u64),
             ]);
         }
