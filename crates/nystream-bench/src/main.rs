@@ -1,6 +1,7 @@
 //! Benchmarks of nystream beside its peers, on the same arrays in one run: `cargo xtask bench [NAME…]`.
 
 mod accuracy;
+mod command;
 mod csv;
 mod fit;
 mod generate;
@@ -13,6 +14,7 @@ mod peers;
 mod rows;
 mod sketch;
 mod sketch_peers;
+mod stream;
 mod table;
 mod timing;
 
@@ -78,6 +80,7 @@ fn run(options: &Options) -> Outcome<bool> {
                 sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
             }
             Name::Rows => rows::run(),
+            Name::Stream => stream::run(scratch.path(), options.rows),
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {
                 kernel_block::run();

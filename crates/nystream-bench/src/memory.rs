@@ -6,13 +6,11 @@
 //! the sample that the seed draws, so each size is fitted with several seeds: the limit is judged by the largest peak,
 //! sameness by the medians.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::{env, fs};
-
-use serde_json::Value;
+use std::fs;
+use std::path::Path;
 
 use crate::Outcome;
+use crate::command::{Report, program};
 use crate::generate::{Digits, FEATURES, Growing};
 use crate::table::{Table, seconds, verdict};
 
@@ -45,15 +43,12 @@ pub fn run(folder: &Path, rows: Option<usize>) -> Outcome {
         let mut peaks = Vec::new();
         let mut time = f64::INFINITY;
         for seed in 0..RUNS {
-            let report = fit(&program, &path, folder, seed)?;
-            let number = |key: &str| {
-                report[key].as_f64().ok_or_else(|| format!("`nystream fit --json` gave no number '{key}': {report}"))
-            };
-            if number("rows")? != total as f64 {
-                return Err(format!("`nystream fit` saw {} rows, not {total}", report["rows"]).into());
-            }
-            peaks.push(number("peak_bytes")?);
-            time = time.min(number("seconds_total")?);
+            let (budget, seed) = (BUDGET.to_string(), seed.to_string());
+            let options = ["--budget", &budget, "--seed", &seed, "--dictionary", DICTIONARY];
+            let report = Report::of_fit(&program, &path.to_string_lossy(), folder, &options)?;
+            report.require_rows(total)?;
+            peaks.push(report.number("peak_bytes")?);
+            time = time.min(report.number("seconds_total")?);
         }
         peaks.sort_by(f64::total_cmp);
         let (median, largest) = (peaks[RUNS / 2], peaks[RUNS - 1]);
@@ -83,21 +78,4 @@ pub fn run(folder: &Path, rows: Option<usize>) -> Outcome {
         println!("Scaled down by --rows {rows}: the targets are about {} and {ROWS} rows.\n", ROWS / 2);
     }
     Ok(())
-}
-
-fn program() -> Outcome<PathBuf> {
-    let missing = "NYSTREAM_BIN does not name the `nystream` command; `cargo xtask bench` builds it and sets it";
-    env::var_os("NYSTREAM_BIN").map(PathBuf::from).ok_or_else(|| missing.into())
-}
-
-fn fit(program: &Path, data: &Path, folder: &Path, seed: usize) -> Outcome<Value> {
-    let mut command = Command::new(program);
-    command.arg("fit").arg(data).arg("--model").arg(folder.join("model.nys"));
-    command.args(["--json", "--budget", &BUDGET.to_string(), "--seed", &seed.to_string(), "--dictionary", DICTIONARY]);
-    let output = command.stderr(Stdio::inherit()).output();
-    let output = output.map_err(|e| format!("cannot run {}: {e}", program.display()))?;
-    if !output.status.success() {
-        return Err(format!("`nystream fit` ended with {}", output.status).into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -12,11 +12,12 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
   csv            reading numbers beside pandas
   sketch         cost of SQUEAK and INK-ESTIMATE; atoms of equal number beside BLESS
   rows           ours alone: single rows through the streaming learner, predict and learn
+  stream         ours alone: the streaming learner on whole streams: speed, and 10^5 to 10^7 rows (takes ten minutes)
   accuracy       real sets of NYSTREAM_DATA beside tuned scikit-learn (hours the first time)
   kernel-block   ours alone: blocks and single rows; runs only when named
 
-  --rows N       rows of the larger file of `memory` and of the longest stream of `sketch`; targets that need the
-                 full size are then not judged
+  --rows N       rows of the larger file of `memory` and of the longest stream of `sketch` and of `stream`; targets
+                 that need the full size are then not judged
   --seed N       of `accuracy` (default: 1)
   --out DIR      for scratch files and the tuned peer's results (default: target/bench)
 ";
@@ -30,14 +31,15 @@ pub enum Name {
     Csv,
     Sketch,
     Rows,
+    Stream,
     Accuracy,
     KernelBlock,
 }
 
 impl Name {
     /// Those that run when none is named.
-    const USUAL: [Self; 7] =
-        [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Rows, Self::Accuracy];
+    const USUAL: [Self; 8] =
+        [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Rows, Self::Stream, Self::Accuracy];
 
     /// As a person writes it.
     pub fn word(self) -> &'static str {
@@ -48,6 +50,7 @@ impl Name {
             Self::Csv => "csv",
             Self::Sketch => "sketch",
             Self::Rows => "rows",
+            Self::Stream => "stream",
             Self::Accuracy => "accuracy",
             Self::KernelBlock => "kernel-block",
         }
@@ -55,7 +58,7 @@ impl Name {
 
     /// Whether it runs beside peers.
     pub fn has_peers(self) -> bool {
-        !matches!(self, Self::Rows | Self::KernelBlock)
+        !matches!(self, Self::Rows | Self::Stream | Self::KernelBlock)
     }
 
     fn parse(word: &str) -> Option<Self> {

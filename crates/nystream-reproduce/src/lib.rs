@@ -18,10 +18,13 @@
 mod approximation;
 pub mod contest;
 mod data;
+mod drift;
 mod findings;
 mod guarantees;
 mod merge_tree;
+mod one_pass;
 pub mod plot;
+mod sets;
 mod statistics;
 mod streaming;
 mod study;

@@ -5,12 +5,12 @@
 
 use std::path::Path;
 
+use nystream::Result;
 use nystream::fit::{FitOptions, Silent, first_pass};
 use nystream::learner::Shuffled;
 use nystream::learner::streaming::StreamingOptions;
 use nystream::preprocess::Scale;
 use nystream::source::{OpenOptions, open};
-use nystream::{Error, Result};
 use serde_json::json;
 
 use crate::findings::{Findings, Verdict};
@@ -59,11 +59,8 @@ const NUMBERS: [Task; 6] = [
 
 pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Findings> {
     let orders = settings.seeds_or(ORDERS)?;
-    let limit = settings.rows.map(|_| settings.rows_or(1000)).transpose()?;
-    let Some(folder) = &settings.data else {
-        let found = "none".to_owned();
-        return Err(Error::InvalidParam { name: "data", found, expected: "the folder of the real sets" });
-    };
+    let limit = settings.row_limit()?;
+    let folder = settings.data_folder()?;
     let mut findings = Findings::new("streaming", "The streaming learner, defaults only");
     let cut = limit.map_or_else(String::new, |rows| {
         format!(" Cut to the first {rows} rows of each order: targets are not judged.")

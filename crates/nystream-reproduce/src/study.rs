@@ -1,12 +1,12 @@
 //! The studies by name.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nystream::error::nearest_name;
 use nystream::{Error, Result};
 
 use crate::findings::Findings;
-use crate::{guarantees, merge_tree, streaming, when_it_pays};
+use crate::{drift, guarantees, merge_tree, one_pass, streaming, when_it_pays};
 
 /// What a person may set of every study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,6 +28,20 @@ impl Settings {
     /// The number of rows, at least 1000.
     pub(crate) fn rows_or(&self, usual: usize) -> Result<usize> {
         at_least("rows", self.rows.unwrap_or(usual) as u64, 1000, "at least 1000").map(|rows| rows as usize)
+    }
+
+    /// The rows to which real sets are cut, if any; at least 1000.
+    pub(crate) fn row_limit(&self) -> Result<Option<usize>> {
+        self.rows.map(|rows| self.rows_or(rows)).transpose()
+    }
+
+    /// The folder of real sets, for studies that need one.
+    pub(crate) fn data_folder(&self) -> Result<&Path> {
+        self.data.as_deref().ok_or_else(|| Error::InvalidParam {
+            name: "data",
+            found: "none".to_owned(),
+            expected: "the folder of the real sets",
+        })
     }
 }
 
@@ -66,7 +80,7 @@ pub struct Study {
 }
 
 /// Every study, in the order in which they run when none is named.
-pub const STUDIES: [Study; 4] = [
+pub const STUDIES: [Study; 6] = [
     Study {
         name: "guarantees",
         description: "SQUEAK and INK against the exact kernel matrix: how often Eq. 11 holds, the error, the size",
@@ -94,6 +108,20 @@ pub const STUDIES: [Study; 4] = [
         needs: Needs::RealData,
         minutes: streaming::MINUTES,
         run: streaming::run,
+    },
+    Study {
+        name: "one-pass",
+        description: "one pass beside two with as many atoms: test errors and coverage of intervals on five real sets",
+        needs: Needs::RealData,
+        minutes: one_pass::MINUTES,
+        run: one_pass::run,
+    },
+    Study {
+        name: "drift",
+        description: "streams in their own order: forgetting, reopening, and the previous target as a prediction",
+        needs: Needs::RealData,
+        minutes: drift::MINUTES,
+        run: drift::run,
     },
 ];
 

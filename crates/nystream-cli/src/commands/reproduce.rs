@@ -21,6 +21,7 @@ use crate::table::{Align, Table, duration};
   nystream reproduce --list
   nystream reproduce guarantees --seeds 20
   nystream reproduce merge-tree --rows 100000 --out report
+  nystream reproduce one-pass drift --data FOLDER --out report
 
 Prints tables in Markdown. With --out it also writes report.md, the figures as SVG and the numbers as report.json.
 Fewer seeds or rows take less time; the report says how many there were.")]

@@ -6,7 +6,7 @@ use crate::support::Folder;
 fn studies_are_listed_for_people_and_programs() {
     let folder = Folder::new();
     let text = folder.works("reproduce --list");
-    for name in ["guarantees", "when-it-pays", "merge-tree"] {
+    for name in ["guarantees", "when-it-pays", "merge-tree", "streaming", "one-pass", "drift"] {
         assert!(text.contains(name), "{text}");
     }
     let list = folder.json("reproduce --list");
