@@ -21,6 +21,7 @@ mod data;
 mod findings;
 mod guarantees;
 mod merge_tree;
+mod papers;
 pub mod plot;
 mod statistics;
 mod streaming;
