@@ -8,7 +8,9 @@ use nystream::Error;
 use nystream::fit::{FitOptions, Observer, first_pass};
 use nystream::kernel::Kernel;
 use nystream::learner::Shuffled;
-use nystream::learner::online::{Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, tunable};
+use nystream::learner::online::{
+    Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, tunable,
+};
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
 use rayon::prelude::*;
 use serde_json::json;

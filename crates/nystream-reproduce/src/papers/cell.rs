@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use nystream::Result;
 use nystream::kernel::Kernel;
-use nystream::learner::online::{
-    LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, run, tunable, tune,
-};
+use nystream::learner::online::{LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, run, tunable, tune};
 use nystream::learner::streaming::StreamingOptions;
 use nystream::learner::{adversarial_stream, evaluate_rows};
 use nystream::rows::{RowBlock, Rows};
@@ -153,7 +151,11 @@ impl Task<'_> {
                 }
             })
             .collect();
-        let runs = runs.into_iter().collect::<Result<Vec<_>>>().map_err(|e| e.to_string());
+        let mut runs = runs.into_iter().collect::<Result<Vec<_>>>().map_err(|e| e.to_string());
+        // Outputs may all be finite, and the mean of squares not.
+        if runs.as_ref().is_ok_and(|runs| runs.iter().any(|run| !run.error.is_finite())) {
+            runs = Err(format!("learner {} did diverge: an infinite error", entry.name));
+        }
         Ok(Cell { rows: rows.len(), tuning, runs })
     }
 

@@ -31,7 +31,6 @@ pub(super) struct DataFile {
     /// Below the folder of the data.
     pub file: String,
     pub sha256: String,
-    pub rows: usize,
 }
 
 /// A way to read a set that the paper leaves open.

@@ -79,7 +79,7 @@ impl Limits {
 }
 
 fn usable(folder: &Path, data: &DataFile, findings: &mut Findings) -> Result<(bool, Value)> {
-    let DataFile { file, sha256, .. } = data;
+    let DataFile { file, sha256 } = data;
     let found = match checked(folder, data)? {
         Checked::Same => sha256.clone(),
         Checked::Missing => {

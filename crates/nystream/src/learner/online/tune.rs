@@ -67,9 +67,8 @@ pub fn tunable(entry: &LearnerEntry, settings: &LearnerSettings) -> bool {
 }
 
 fn tuned(entry: &LearnerEntry, settings: &LearnerSettings) -> Vec<(&'static str, std::ops::RangeInclusive<i32>)> {
-    let open = |name: &str| {
-        entry.options.iter().any(|option| option.name == name) && !settings.options.contains_key(name)
-    };
+    let open =
+        |name: &str| entry.options.iter().any(|option| option.name == name) && !settings.options.contains_key(name);
     GRIDS.into_iter().filter(|(name, _)| open(name)).collect()
 }
 
@@ -99,7 +98,8 @@ pub fn tune(name: &str, settings: &LearnerSettings, rows: Rows, targets: &[f64],
     let attempt = |options: BTreeMap<String, String>| {
         let mut settings = settings.clone();
         settings.options.extend(options.clone());
-        (options, run(name, &settings, rows.rows(), &targets, None).map(|run| run.error()))
+        let error = run(name, &settings, rows.rows(), &targets, None).map(|run| run.error());
+        (options, error.and_then(finite))
     };
     let done: Vec<_> = grid.into_par_iter().map(attempt).collect();
     let mut best: Option<(usize, f64)> = None;
@@ -116,6 +116,16 @@ pub fn tune(name: &str, settings: &LearnerSettings, rows: Rows, targets: &[f64],
     };
     let attempt = |(options, error): (_, Result<f64>)| Attempt { options, error: error.map_err(|e| e.to_string()) };
     Ok(Tuning { rows: rows.len(), attempts: done.into_iter().map(attempt).collect(), best })
+}
+
+/// Outputs may all be finite, and the mean of squares not.
+fn finite(error: f64) -> Result<f64> {
+    let expected = "a learner that does not diverge";
+    if error.is_finite() {
+        Ok(error)
+    } else {
+        Err(Error::InvalidParam { name: "tune", found: error.to_string(), expected })
+    }
 }
 
 /// The share of the rows, at least one, in the order of tuning.
