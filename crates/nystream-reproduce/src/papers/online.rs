@@ -43,6 +43,11 @@ pub(super) fn run(
             let block = block(study, table, set, variant, &limits, stage)?;
             findings.text(&block.title);
             findings.table(shown(set, &block));
+            for (contender, cell) in &block.cells {
+                if let Err(why) = &cell.runs {
+                    findings.text(format!("{} has no result: {why}.", contender.title));
+                }
+            }
             blocks.push(block);
         }
         let name = format!("{study}-{}", set.name.replace('.', "-"));
@@ -86,12 +91,14 @@ fn block<'a>(
     let rows = cells.first().map_or(0, |(_, cell)| cell.rows);
     let bandwidth = kernel.bandwidth().unwrap_or(f64::NAN);
     let tuned = match (set.adversarial, variant.tune_on) {
-        (None, _) => format!("{} of the rows, in an order of their own", set.tune_share),
-        (Some(_), TuneOn::Stream) => "a stream of its own".to_owned(),
-        (Some(_), TuneOn::Set) => "the set that the stream is made of".to_owned(),
+        _ if cells.iter().all(|(_, cell)| cell.tuning.is_none()) => String::new(),
+        (None, _) if set.tune_share == 1.0 => "; tuned on all rows in an order of their own".to_owned(),
+        (None, _) => format!("; tuned on {} of the rows, in an order of their own", set.tune_share),
+        (Some(_), TuneOn::Stream) => "; tuned on a stream of its own".to_owned(),
+        (Some(_), TuneOn::Set) => "; tuned on the set that the stream is made of".to_owned(),
     };
     let title = format!(
-        "Scale {}, σ = {} ({}), {} rows, budget {}; tuned on {tuned}.",
+        "Scale {}, σ = {} ({}), {} rows, budget {}{tuned}.",
         variant.scale,
         significant(bandwidth, 4),
         variant.bandwidth,
@@ -151,8 +158,9 @@ fn shown(set: &OnlineSet, block: &Block) -> Table {
         }));
         let seconds = or_empty(printed.and_then(|p| p.seconds).map(|s| s.to_string()));
         let atoms = or_empty(printed.and_then(|p| p.atoms).map(|a| a.to_string()));
-        if let Err(why) = &cell.runs {
-            table.row([contender.title.clone(), format!("none: {why}"), theirs, String::new(), String::new(), seconds]);
+        if cell.runs.is_err() {
+            let none = String::new;
+            table.row([contender.title.clone(), "none".into(), theirs, none(), none(), seconds]);
             continue;
         }
         let ours = unit * cell.error();
@@ -210,14 +218,22 @@ fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], whole: bool)
     verdicts
 }
 
+/// An error as it is shown; "none" where the learner has no result.
+fn written(block: &Block, cell: &Cell) -> String {
+    match &cell.runs {
+        Ok(_) => format!("{:.*}", decimals(block.kind), unit(block.kind) * cell.error()),
+        Err(_) => "none".to_owned(),
+    }
+}
+
 /// The target in words, what was found, and whether that meets it.
 fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, String, bool)> {
-    let (unit, digits) = (unit(block.kind), decimals(block.kind));
     let cell = |title: &str| block.cells.iter().find(|(contender, _)| contender.title == title).map(|(_, cell)| cell);
     match target {
         Target::AtMostAbove { title, by } | Target::Within { title, by } => {
-            let (ours, printed) = (unit * cell(title)?.error(), set.printed.get(title)?.mean);
-            let found = format!("{ours:.digits$} ({})", block.variant.words());
+            let (cell, printed) = (cell(title)?, set.printed.get(title)?.mean);
+            let ours = unit(block.kind) * cell.error();
+            let found = format!("{} ({})", written(block, cell), block.variant.words());
             Some(if matches!(target, Target::Within { .. }) {
                 let words = format!("{title} within {by} of {printed} under one of the readings");
                 (words, found, (ours - printed).abs() <= *by)
@@ -227,18 +243,13 @@ fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, Str
             })
         }
         Target::Best { title } => {
-            let ours = cell(title)?.error();
+            let ours = cell(title)?;
             let others = block.cells.iter().filter(|(contender, _)| contender.title != *title);
             let others = others.filter(|(_, cell)| cell.runs.is_ok());
             let (best, cell) = others.min_by(|a, b| a.1.error().total_cmp(&b.1.error()))?;
-            let found = format!(
-                "{:.digits$} beside {:.digits$} of {} ({})",
-                unit * ours,
-                unit * cell.error(),
-                best.title,
-                block.variant.words()
-            );
-            Some((format!("{title} is best under one of the readings"), found, ours <= cell.error()))
+            let (here, there) = (written(block, ours), written(block, cell));
+            let found = format!("{here} beside {there} of {} ({})", best.title, block.variant.words());
+            Some((format!("{title} is best under one of the readings"), found, ours.error() <= cell.error()))
         }
     }
 }

@@ -187,7 +187,7 @@ fn a_learner_that_fails_stays_in_the_table_with_the_reason() {
         [("step-size", "1e6"), ("regularization", "0")].map(|(name, value)| (name.into(), value.into())).into();
     let findings = online::run("toy", &table, &settings(&folder, 1), &mut |_| {}).unwrap();
     let text = findings.to_markdown();
-    assert!(text.contains("none: learner kogd") && text.contains("diverge"), "{text}");
+    assert!(text.contains("NONS-ALD has no result: learner kogd") && text.contains("diverge"), "{text}");
     let learners = &findings.data["sets"][0]["variants"][0]["learners"];
     assert!(learners[0]["runs"]["failed"].is_string() && learners[2]["mean"].as_f64().unwrap() < 0.2, "{learners}");
 }
