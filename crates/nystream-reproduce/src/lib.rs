@@ -23,6 +23,7 @@ mod findings;
 mod guarantees;
 mod merge_tree;
 mod one_pass;
+mod papers;
 pub mod plot;
 mod sets;
 mod statistics;

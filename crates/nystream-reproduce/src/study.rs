@@ -6,7 +6,7 @@ use nystream::error::nearest_name;
 use nystream::{Error, Result};
 
 use crate::findings::Findings;
-use crate::{drift, guarantees, merge_tree, one_pass, streaming, when_it_pays};
+use crate::{drift, guarantees, merge_tree, one_pass, papers, streaming, when_it_pays};
 
 /// What a person may set of every study.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub struct Study {
 }
 
 /// Every study, in the order in which they run when none is named.
-pub const STUDIES: [Study; 6] = [
+pub const STUDIES: [Study; 11] = [
     Study {
         name: "guarantees",
         description: "SQUEAK and INK against the exact kernel matrix: how often Eq. 11 holds, the error, the size",
@@ -122,6 +122,41 @@ pub const STUDIES: [Study; 6] = [
         needs: Needs::RealData,
         minutes: drift::MINUTES,
         run: drift::run,
+    },
+    Study {
+        name: "skegd-table-2",
+        description: "kernel approximation by IRS and INys beside Table 2 of the SkeGD paper",
+        needs: Needs::RealData,
+        minutes: 2,
+        run: papers::skegd_table_2,
+    },
+    Study {
+        name: "skegd-table-3",
+        description: "mistakes and times of eight learners and the streaming ridge beside Table 3 of the SkeGD paper",
+        needs: Needs::RealData,
+        minutes: 120,
+        run: papers::skegd_table_3,
+    },
+    Study {
+        name: "skegd-table-4",
+        description: "adversarial streams beside Table 4 of the SkeGD paper",
+        needs: Needs::RealData,
+        minutes: 5,
+        run: papers::skegd_table_4,
+    },
+    Study {
+        name: "skegd-figures",
+        description: "mistakes and times against B, τ and d, as in Figures 2 and 3 of the SkeGD paper",
+        needs: Needs::RealData,
+        minutes: 60,
+        run: papers::skegd_figures,
+    },
+    Study {
+        name: "online-mse",
+        description: "online mean squared error of NONS-ALD and the streaming ridge beside the printed ones",
+        needs: Needs::RealData,
+        minutes: 5,
+        run: papers::online_mse,
     },
 ];
 

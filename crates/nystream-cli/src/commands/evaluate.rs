@@ -4,10 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use nystream::Error;
 use nystream::fit::{FitOptions, Observer, first_pass};
 use nystream::kernel::Kernel;
 use nystream::learner::Shuffled;
-use nystream::learner::online::{LearnerEntry, LearnerSettings, Make, Targets, check, find};
+use nystream::learner::online::{
+    Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, tunable,
+};
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
 use rayon::prelude::*;
 use serde_json::json;
@@ -26,6 +29,7 @@ use crate::report::Report;
 #[command(after_help = "Examples:
   nystream evaluate a9a.libsvm.gz --budget 200 --shuffle 0 --permutations 10
   nystream evaluate a9a.libsvm.gz --learner nogd --step-size 0.5 --shuffle 0
+  nystream evaluate a9a.libsvm.gz --learner skegd --tune 0.2 --shuffle 0 --permutations 20
   nystream evaluate elec2.csv --half-life 1000 --plot error.svg
 
 `nystream learners` shows every learner with its options. The data is read once beforehand for --scale standard and minmax,
@@ -49,6 +53,10 @@ pub struct EvaluateArgs {
     /// Runs over as many orders, with seeds from that of --shuffle on; reports means and standard deviations
     #[arg(long, value_name = "N", requires = "shuffle", value_parser = clap::value_parser!(u64).range(1..))]
     permutations: Option<u64>,
+    /// Tune --step-size and --regularization, where the learner has them and they are not given, over powers of ten from
+    /// 1e-5 to 1 and from 1e-4 to 10, on this share of the rows: the first of an order of its own, by --seed
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    tune: Option<f64>,
     /// Where to draw the error along the stream (of the first order), as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -77,7 +85,8 @@ struct Ran {
     status: Option<Status>,
 }
 
-/// How rows become a run, given the number of the order.
+/// How rows become a run, given the number of the order; and how options were chosen.
+type Prepared<'a> = (Runner<'a>, Option<Tuning>);
 type Runner<'a> = Box<dyn Fn(u64) -> nystream::Result<Ran> + Send + Sync + 'a>;
 
 pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
@@ -95,8 +104,8 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let first = first_pass(source.as_mut(), &options, &mut progress)?;
     let task = task_words(&first.preprocessor);
     let shuffled = Shuffled::new(first);
-    let runner = match entry.make {
-        Make::Blocks => by_blocks(args, &options, &shuffled)?,
+    let (runner, tuning) = match entry.make {
+        Make::Blocks => (by_blocks(args, &options, &shuffled)?, None),
         Make::Rows { .. } => by_rows(args, entry, &options, &shuffled, &mut progress)?,
     };
     let orders = args.permutations.unwrap_or(1);
@@ -105,7 +114,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let runs: Vec<_> = (0..orders).into_par_iter().map(runner).collect();
     let runs = runs.into_iter().collect::<nystream::Result<Vec<Ran>>>()?;
     progress.finish();
-    let Some(one) = runs.first() else { return Err(nystream::Error::Internal("no run").into()) };
+    let Some(one) = runs.first() else { return Err(Error::Internal("no run").into()) };
     if let Some(path) = &args.plot {
         let line = |pick: fn(&(u64, f64, f64)) -> f64| one.curve.iter().map(|p| (p.0 as f64, pick(p))).collect();
         let curves = [("since the start", line(|p| p.1)), ("last 1,000 rows", line(|p| p.2))];
@@ -134,6 +143,9 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     if !args.options.given.is_empty() {
         report.put("options", json!(args.options.given));
     }
+    if let Some(tuning) = &tuning {
+        put_tuning(&mut report, tuning);
+    }
     put_errors(&mut report, &runs, shuffled.classes(), args.permutations);
     let time = runs.iter().map(|run| run.time).sum::<Duration>();
     report.put_seconds("seconds_learn", time);
@@ -146,13 +158,22 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
 
 /// Refuses bad options before the data is read.
 fn check_options(args: &EvaluateArgs, entry: &'static LearnerEntry, options: &FitOptions) -> nystream::Result<()> {
+    // Targets and columns are not known yet.
+    let settings = settings(args, options.kernel.with_bandwidth(1.0)?, 1, entry.targets[0]);
     match entry.make {
-        Make::Blocks => streaming(args, options).map(drop),
-        Make::Rows { .. } => {
-            // Targets and columns are not known yet.
-            let settings = settings(args, options.kernel.with_bandwidth(1.0)?, 1, entry.targets[0]);
-            check(entry, &settings).map(drop)
+        Make::Blocks => streaming(args, options).map(drop)?,
+        Make::Rows { .. } => check(entry, &settings).map(drop)?,
+    }
+    let wrong = |found, expected| Err(Error::InvalidParam { name: "tune", found, expected });
+    match args.tune {
+        Some(share) if !(share > 0.0 && share <= 1.0) => {
+            wrong(share.to_string(), "a share of the rows, above 0 and at most 1")
         }
+        Some(_) if !tunable(entry, &settings) => {
+            let found = format!("{}, with nothing to tune", entry.name);
+            wrong(found, "a learner with a --step-size or --regularization that is not given")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -197,14 +218,22 @@ fn by_rows<'a>(
     options: &FitOptions,
     rows: &'a Shuffled,
     progress: &mut Progress,
-) -> nystream::Result<Runner<'a>> {
+) -> nystream::Result<Prepared<'a>> {
     let targets = rows.targets()?;
     progress.stage("bandwidth");
     let kernel = rows.kernel(options.kernel, options.bandwidth)?;
     let mut settings = settings(args, kernel, rows.features(), targets);
     settings.expected_rows = Some(rows.len() as u64);
     check(entry, &settings)?;
-    Ok(Box::new(move |order| {
+    let mut tuning = None;
+    if let Some(share) = args.tune {
+        progress.stage("tuning");
+        settings.seed = args.seed;
+        let done = rows.tune(entry.name, &settings, TuningPart { share, seed: Some(args.seed) })?;
+        settings.options.extend(done.chosen().clone());
+        tuning = Some(done);
+    }
+    let runner: Runner<'a> = Box::new(move |order| {
         let mut settings = settings.clone();
         settings.seed = args.seed.wrapping_add(order);
         let shuffle = args.shuffle.map(|seed| seed.wrapping_add(order));
@@ -218,7 +247,16 @@ fn by_rows<'a>(
             score: run.score,
             curve: run.curve,
         })
-    }))
+    });
+    Ok((runner, tuning))
+}
+
+fn put_tuning(report: &mut Report, tuning: &Tuning) {
+    let one = |attempt: &Attempt| json!({ "options": attempt.options, "error": attempt.error.as_ref().ok(), "failed": attempt.error.as_ref().err() });
+    let tried: Vec<_> = tuning.attempts.iter().map(one).collect();
+    let chosen: Vec<String> = tuning.chosen().iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let text = format!("{} (best of {} on {} rows)", chosen.join(", "), tried.len(), tuning.rows);
+    report.put_as("tuned", json!({ "rows": tuning.rows, "chosen": tuning.chosen(), "tried": tried }), text);
 }
 
 fn put_errors(report: &mut Report, runs: &[Ran], classes: bool, permutations: Option<u64>) {

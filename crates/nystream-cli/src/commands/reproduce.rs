@@ -15,13 +15,14 @@ use crate::output::{Outcome, print, write_text};
 use crate::progress::Progress;
 use crate::table::{Align, Table, duration};
 
-/// Run the studies behind the claims: guarantees against exact matrices, when dictionaries pay, merging
+/// Run the studies behind the claims: guarantees against exact matrices, when dictionaries pay, merging, tables of papers
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nystream reproduce --list
   nystream reproduce guarantees --seeds 20
   nystream reproduce merge-tree --rows 100000 --out report
   nystream reproduce one-pass drift --data FOLDER --out report
+  nystream reproduce skegd-table-4 --data DIR --permutations 5
 
 Prints tables in Markdown. With --out it also writes report.md, the figures as SVG and the numbers as report.json.
 Fewer seeds or rows take less time; the report says how many there were.")]
@@ -35,8 +36,8 @@ pub struct ReproduceArgs {
     /// Folder for the report, its figures and numbers
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Runs of everything random (default: the study's own)
-    #[arg(long, value_name = "N")]
+    /// Runs of everything random, orders of every set (default: the study's own)
+    #[arg(long, value_name = "N", visible_alias = "permutations")]
     seeds: Option<u64>,
     /// Rows of the largest stream (default: the study's own)
     #[arg(long, value_name = "N")]
@@ -109,6 +110,9 @@ fn command_line(args: &ReproduceArgs, all: &[(Findings, std::time::Duration)]) -
     }
     if let Some(rows) = args.rows {
         line += &format!(" --rows {rows}");
+    }
+    if args.data.is_some() {
+        line += " --data FOLDER";
     }
     line + " --out FOLDER"
 }

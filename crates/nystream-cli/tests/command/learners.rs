@@ -127,3 +127,25 @@ fn the_table_is_printed() {
     let json = folder.json("learners nogd");
     assert_eq!(json["learners"][0]["options"][3]["name"], "rank");
 }
+
+#[test]
+fn tuning_reports_all_it_tried_and_what_it_chose_is_run() {
+    let folder = Folder::new();
+    folder.put("rings.libsvm", rings(500, 5));
+    let line = "evaluate rings.libsvm --budget 20 --bandwidth 0.7 --shuffle 0 --learner kogd";
+    let report = folder.json(&format!("{line} --tune 0.4"));
+    let tuned = &report["tuned"];
+    assert_eq!((&tuned["rows"], tuned["tried"].as_array().unwrap().len()), (&200.into(), 36), "{report}");
+    let options = format!(
+        "--step-size {} --regularization {}",
+        tuned["chosen"]["step-size"].as_str().unwrap(),
+        tuned["chosen"]["regularization"].as_str().unwrap()
+    );
+    assert_eq!(folder.json(&format!("{line} {options}"))["mistake_rate"], report["mistake_rate"]);
+    assert_eq!(folder.json(&format!("{line} --tune 0.4 --threads 1"))["tuned"], *tuned);
+    assert!(folder.works(&format!("{line} --tune 0.4")).contains("(best of 36 on 200 rows)"));
+    // Before the data is read.
+    folder.refuses("evaluate nowhere.csv --learner kogd --tune 1.5", &["tune", "1.5", "at most 1"]);
+    folder.refuses("evaluate nowhere.csv --tune 0.5", &["tune", "streaming-ridge", "nothing to tune"]);
+    folder.refuses(&format!("evaluate nowhere.csv --learner kogd --tune 0.5 {options}"), &["nothing to tune"]);
+}

@@ -34,4 +34,7 @@ fn mistakes_are_told_before_any_work() {
     assert!(!folder.path("report").exists());
     folder.refuses("reproduce merge-tree --rows 10", &["rows", "at least 1000"]);
     folder.refuses("reproduce guarantees --seeds 0", &["seeds", "at least 1"]);
+    folder.refuses("reproduce skegd-table-4 --permutations 0 --data .", &["seeds", "at least 1"]);
+    folder.refuses("reproduce skegd-table-3 --permutations 1", &["data", "skegd-table-3"]);
+    folder.refuses("reproduce skegd-table-3 --data .", &["none of the table's files"]);
 }

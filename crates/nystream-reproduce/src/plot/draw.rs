@@ -104,16 +104,42 @@ fn draw(chart: &Chart, canvas: &mut Canvas, area: Area) {
         let path: Vec<_> = one.points.iter().map(|&(x, y)| place(x, y)).collect();
         match one.series.kind {
             Kind::Points => path.iter().for_each(|&point| canvas.dot(point, 2.25, Ink(one.colour, 0.55))),
+            Kind::Labelled => path.iter().for_each(|&point| canvas.dot(point, 4.0, Ink(one.colour, 1.0))),
             // One point makes no line, but it is not nothing.
             _ if path.len() == 1 => canvas.dot(path[0], 3.5, Ink(one.colour, 1.0)),
             Kind::Dashed => canvas.dashed(&path, 1.75, Ink(one.colour, 1.0)),
             Kind::Line | Kind::Band(_) => canvas.line(&path, 2.0, Ink(one.colour, 1.0)),
         }
     }
+    labels(canvas, &all, inner, place);
     if all.iter().all(|one| one.points.is_empty()) {
         let middle = ((inner.left + inner.right) / 2.0, (inner.top + inner.bottom) / 2.0);
         let font = Font { size: LABEL_SIZE, bold: false, upwards: false, anchor: Anchor::Center, ink: FAINT };
         canvas.text("nothing to show", middle, font);
+    }
+}
+
+/// Names beside their dots, moved up or down where another name or dot is in the way.
+fn labels(canvas: &mut Canvas, all: &[Visible], inner: Area, place: impl Fn(f64, f64) -> (f64, f64)) {
+    let labelled = || all.iter().filter(|one| one.series.kind == Kind::Labelled);
+    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
+    let dots: Vec<(f64, f64)> = labelled().flat_map(|one| &one.points).map(|&(x, y)| place(x, y)).collect();
+    taken.extend(dots.iter().map(|&(x, y)| (x - 5.0, x + 5.0, y)));
+    for one in labelled() {
+        let width = text_width(&one.series.name, TICK_SIZE);
+        for &(x, y) in &one.points {
+            let (x, y) = place(x, y);
+            // On the side where there is room.
+            let right = x + 9.0 + width <= inner.right + RIGHT_MARGIN;
+            let (from, to) = if right { (x + 9.0, x + 9.0 + width) } else { (x - 9.0 - width, x - 9.0) };
+            let free = |at: f64, step: f64| !taken.iter().any(|t| from < t.1 && t.0 < to && (t.2 - at).abs() < step);
+            let shifts = [0.0, -13.0, 13.0, -26.0, 26.0, -39.0, 39.0];
+            let at = shifts.iter().map(|shift| y + shift).find(|&at| free(at, 12.0)).unwrap_or(y);
+            taken.push((from, to, at));
+            let anchor = if right { Anchor::Left } else { Anchor::Right };
+            let font = Font { size: TICK_SIZE, bold: false, upwards: false, anchor, ink: Ink(one.colour, 1.0) };
+            canvas.text(&one.series.name, (if right { from } else { to }, at), font);
+        }
     }
 }
 
@@ -169,7 +195,7 @@ fn visible(chart: &Chart) -> Vec<Visible<'_>> {
 fn legend(canvas: &mut Canvas, all: &[Visible], area: Area) -> f64 {
     let (mut left, mut top) = (area.left, area.top);
     let mut any = false;
-    for one in all.iter().filter(|one| !one.series.name.is_empty()) {
+    for one in all.iter().filter(|one| !one.series.name.is_empty() && one.series.kind != Kind::Labelled) {
         let width = SWATCH + 6.0 + text_width(&one.series.name, TICK_SIZE);
         if any && left + width > area.right {
             (left, top) = (area.left, top + LEGEND_ROW);
@@ -180,7 +206,7 @@ fn legend(canvas: &mut Canvas, all: &[Visible], area: Area) -> f64 {
         match one.series.kind {
             Kind::Line => canvas.line(&stroke, 2.0, Ink(one.colour, 1.0)),
             Kind::Dashed => canvas.dashed(&stroke, 1.75, Ink(one.colour, 1.0)),
-            Kind::Points => canvas.dot((left + SWATCH / 2.0, middle), 3.0, Ink(one.colour, 0.8)),
+            Kind::Points | Kind::Labelled => canvas.dot((left + SWATCH / 2.0, middle), 3.0, Ink(one.colour, 0.8)),
             Kind::Band(_) => {
                 let corners = ((left, middle - 6.0), (left + SWATCH, middle + 6.0));
                 canvas.rectangle(corners.0, corners.1, Ink(one.colour, 0.2));

@@ -61,6 +61,8 @@ pub enum Kind {
     Dashed,
     /// Dots: grey where the chart also has lines, so that the data step back behind the curves.
     Points,
+    /// Dots with the series' name written beside each, in place of a legend entry.
+    Labelled,
     /// A line through the points on a shaded band. One `(lower, upper)` for each point; a point
     /// without one, or with a bound that cannot be drawn, keeps its place on the line only.
     Band(Vec<(f64, f64)>),

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use faer::Mat;
 
-use super::online::{LearnerSettings, POINTS, Run, Targets, run};
+use super::online::{LearnerSettings, POINTS, Run, Targets, Tuning, TuningPart, run, tune};
 use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Bandwidth, FirstPass, KernelFamily, TargetCodes};
@@ -119,6 +119,12 @@ impl Shuffled {
     pub fn run(&self, name: &str, settings: &LearnerSettings, shuffle: Option<u64>, most: usize) -> Result<Run> {
         self.targets()?;
         run(name, settings, self.rows.rows(), &self.codes, Some(&self.ordered(shuffle, most)))
+    }
+
+    /// Tunes a learner on a part of the rows (see [`tune`]).
+    pub fn tune(&self, name: &str, settings: &LearnerSettings, part: TuningPart) -> Result<Tuning> {
+        self.targets()?;
+        tune(name, settings, self.rows.rows(), &self.codes, part)
     }
 
     /// Runs the streaming ridge over the rows: shuffled by a seed, or in the order of the source.

@@ -48,6 +48,7 @@ mod streaming_ridge;
 mod table;
 #[cfg(test)]
 mod tests;
+mod tune;
 
 pub use entry::{LearnerEntry, Make, OnlineLearner, Order};
 pub use learner::{KIND, Learner, check};
@@ -57,3 +58,4 @@ pub(super) use run::POINTS;
 pub use run::{Run, run};
 pub use settings::{LearnerSettings, Targets};
 pub use table::{LEARNERS, find};
+pub use tune::{Attempt, Tuning, TuningPart, tunable, tune};

@@ -1,0 +1,255 @@
+//! Tables of learners over sets: ours beside the printed value, and the difference.
+
+use nystream::Result;
+use nystream::learner::online::Targets;
+use serde_json::{Value, json};
+
+use super::cell::{Cell, Task};
+use super::data::Loaded;
+use super::file::{Contender, OnlineSet, OnlineTable, Target, TuneOn, Variant};
+use super::limits::Limits;
+use crate::findings::{Findings, Verdict};
+use crate::plot::{Chart, Kind, Series, side_by_side};
+use crate::study::Settings;
+use crate::table::{Align, Table, count, significant};
+
+/// A set as one variant reads it, and what every contender made of it.
+struct Block<'a> {
+    variant: &'a Variant,
+    title: String,
+    kind: Targets,
+    cells: Vec<(&'a Contender, Cell)>,
+    numbers: Value,
+}
+
+/// Runs a table.
+pub(super) fn run(
+    study: &'static str,
+    table: &OnlineTable,
+    settings: &Settings,
+    stage: &mut dyn FnMut(&str),
+) -> Result<Findings> {
+    let limits = Limits::new(settings, &table.heading)?;
+    let mut findings = limits.begin(study, &table.heading);
+    let (mut done, mut sets) = (Vec::new(), Vec::new());
+    for set in &table.sets {
+        findings.heading(&set.name);
+        let (there, file) = limits.usable(&set.data, &mut findings)?;
+        if !there {
+            continue;
+        }
+        let mut blocks = Vec::new();
+        for variant in &set.variants {
+            let block = block(study, table, set, variant, &limits, stage)?;
+            findings.text(&block.title);
+            findings.table(shown(set, &block));
+            for (contender, cell) in &block.cells {
+                if let Err(why) = &cell.runs {
+                    findings.text(format!("{} has no result: {why}.", contender.title));
+                }
+            }
+            blocks.push(block);
+        }
+        let name = format!("{study}-{}", set.name.replace('.', "-"));
+        findings.figure(&name, format!("{}: error against time a row", set.name), figure(set, &blocks));
+        let variants: Vec<Value> = blocks.iter().map(|block| block.numbers.clone()).collect();
+        sets.push(json!({ "name": set.name, "data": file, "budget": set.budget, "variants": variants }));
+        done.push((set, blocks));
+    }
+    limits.require_any(!done.is_empty())?;
+    findings.heading("Targets");
+    findings.verdicts(verdicts(table, &done, limits.whole()));
+    findings.data = json!({ "run": limits.numbers(), "sets": sets });
+    Ok(findings)
+}
+
+fn block<'a>(
+    study: &str,
+    table: &'a OnlineTable,
+    set: &'a OnlineSet,
+    variant: &'a Variant,
+    limits: &Limits,
+    stage: &mut dyn FnMut(&str),
+) -> Result<Block<'a>> {
+    let data = Loaded::read(&limits.folder, &set.data, &variant.scale)?;
+    let kernel = data.kernel(variant)?;
+    let task = Task {
+        data: &data,
+        kernel,
+        adversarial: set.adversarial,
+        tune_on: variant.tune_on,
+        tune_share: set.tune_share,
+        heading: &table.heading,
+        orders: limits.orders,
+        limit: limits.most_rows(),
+    };
+    let mut cells = Vec::new();
+    for contender in &table.learners {
+        stage(&format!("{study}: {} ({}), {}", set.name, variant.scale, contender.title));
+        cells.push((contender, task.run(contender, contender.budget.unwrap_or(set.budget))?));
+    }
+    let rows = cells.first().map_or(0, |(_, cell)| cell.rows);
+    let bandwidth = kernel.bandwidth().unwrap_or(f64::NAN);
+    let tuned = match (set.adversarial, variant.tune_on) {
+        _ if cells.iter().all(|(_, cell)| cell.tuning.is_none()) => String::new(),
+        (None, _) if set.tune_share == 1.0 => "; tuned on all rows in an order of their own".to_owned(),
+        (None, _) => format!("; tuned on {} of the rows, in an order of their own", set.tune_share),
+        (Some(_), TuneOn::Stream) => "; tuned on a stream of its own".to_owned(),
+        (Some(_), TuneOn::Set) => "; tuned on the set that the stream is made of".to_owned(),
+    };
+    let title = format!(
+        "Scale {}, σ = {} ({}), {} rows, budget {}{tuned}.",
+        variant.scale,
+        significant(bandwidth, 4),
+        variant.bandwidth,
+        count(rows as u64),
+        set.budget,
+    );
+    let one = |(contender, cell): &(&Contender, Cell)| {
+        let printed = set.printed.get(&contender.title);
+        json!({
+            "title": contender.title, "learner": contender.learner, "options": contender.options,
+            "budget": contender.budget.unwrap_or(set.budget), "mean": cell.error(), "sd": cell.spread(), "runs": cell.numbers(),
+            "printed": printed.map(|p| json!({ "mean": p.mean, "sd": p.sd, "seconds": p.seconds, "atoms": p.atoms })),
+            "difference": printed.map(|p| unit(data.kind) * cell.error() - p.mean),
+        })
+    };
+    let numbers = json!({
+        "scale": variant.scale, "bandwidth_rule": variant.bandwidth, "bandwidth": bandwidth, "rows": rows,
+        "learners": cells.iter().map(one).collect::<Vec<_>>(),
+    });
+    Ok(Block { variant, title, kind: data.kind, cells, numbers })
+}
+
+/// Mistakes are printed in percent.
+fn unit(kind: Targets) -> f64 {
+    match kind {
+        Targets::Classes => 100.0,
+        Targets::Numbers => 1.0,
+    }
+}
+
+fn decimals(kind: Targets) -> usize {
+    match kind {
+        Targets::Classes => 3,
+        Targets::Numbers => 5,
+    }
+}
+
+fn shown(set: &OnlineSet, block: &Block) -> Table {
+    let (error, undecided) = match block.kind {
+        Targets::Classes => ("mistakes, %", "undecided"),
+        Targets::Numbers => ("mean squared error", ""),
+    };
+    let mut columns = vec![("learner", Align::Left), (error, Align::Right)];
+    columns.extend(["printed", "difference", "seconds", "printed", "atoms", "printed"].map(|c| (c, Align::Right)));
+    columns.push(("tuned", Align::Left));
+    if !undecided.is_empty() {
+        columns.push((undecided, Align::Right));
+    }
+    let mut table = Table::new(&columns);
+    let (unit, digits) = (unit(block.kind), decimals(block.kind));
+    for (contender, cell) in &block.cells {
+        let printed = set.printed.get(&contender.title);
+        let or_empty = |value: Option<String>| value.unwrap_or_default();
+        let theirs = or_empty(printed.map(|p| match p.sd {
+            Some(sd) => format!("{} ± {sd}", p.mean),
+            None => p.mean.to_string(),
+        }));
+        let seconds = or_empty(printed.and_then(|p| p.seconds).map(|s| s.to_string()));
+        let atoms = or_empty(printed.and_then(|p| p.atoms).map(|a| a.to_string()));
+        if cell.runs.is_err() {
+            let none = String::new;
+            table.row([contender.title.clone(), "none".into(), theirs, none(), none(), seconds]);
+            continue;
+        }
+        let ours = unit * cell.error();
+        let mut row = vec![
+            contender.title.clone(),
+            format!("{ours:.digits$} ± {:.digits$}", unit * cell.spread()),
+            theirs,
+            or_empty(printed.map(|p| format!("{:+.digits$}", ours - p.mean))),
+            significant(cell.seconds(), 3),
+            seconds,
+            significant(cell.atoms(), 3),
+            atoms,
+            cell.tuned_words(),
+        ];
+        if !undecided.is_empty() {
+            row.push(format!("{:.1}", cell.undecided()));
+        }
+        table.row(row);
+    }
+    table
+}
+
+fn figure(set: &OnlineSet, blocks: &[Block]) -> String {
+    let chart = |block: &Block| {
+        let unit = unit(block.kind);
+        let point = |(contender, cell): &(&Contender, Cell)| {
+            let place = (1e6 * cell.seconds() / cell.rows as f64, unit * cell.error());
+            Series::new(contender.title.clone(), Kind::Labelled, vec![place])
+        };
+        Chart {
+            title: format!("{}, {}", set.name, block.variant.words()),
+            x_label: "microseconds a row".into(),
+            y_label: if block.kind == Targets::Classes { "mistakes, %" } else { "mean squared error" }.into(),
+            log_x: true,
+            log_y: block.kind == Targets::Numbers,
+            series: block.cells.iter().map(point).collect(),
+        }
+    };
+    side_by_side(&blocks.iter().map(chart).collect::<Vec<_>>(), 720 * blocks.len() as u32, 480)
+}
+
+fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], whole: bool) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for target in &table.targets {
+        for (set, blocks) in done {
+            let judged: Vec<_> = blocks.iter().filter_map(|block| judge(target, set, block)).collect();
+            let Some((words, _, _)) = judged.first() else { continue };
+            let found: Vec<String> = judged.iter().map(|(_, found, _)| found.clone()).collect();
+            let met = judged.iter().any(|(_, _, met)| *met);
+            let mut verdict = Verdict::new(format!("{}: {words}", set.name), found.join("; "), met);
+            verdict.met = verdict.met.filter(|_| whole);
+            verdicts.push(verdict);
+        }
+    }
+    verdicts
+}
+
+/// An error as it is shown; "none" where the learner has no result.
+fn written(block: &Block, cell: &Cell) -> String {
+    match &cell.runs {
+        Ok(_) => format!("{:.*}", decimals(block.kind), unit(block.kind) * cell.error()),
+        Err(_) => "none".to_owned(),
+    }
+}
+
+/// The target in words, what was found, and whether that meets it.
+fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, String, bool)> {
+    let cell = |title: &str| block.cells.iter().find(|(contender, _)| contender.title == title).map(|(_, cell)| cell);
+    match target {
+        Target::AtMostAbove { title, by } | Target::Within { title, by } => {
+            let (cell, printed) = (cell(title)?, set.printed.get(title)?.mean);
+            let ours = unit(block.kind) * cell.error();
+            let found = format!("{} ({})", written(block, cell), block.variant.words());
+            Some(if matches!(target, Target::Within { .. }) {
+                let words = format!("{title} within {by} of {printed} under one of the readings");
+                (words, found, (ours - printed).abs() <= *by)
+            } else {
+                let words = format!("{title} at most {by} above {printed} under one of the readings");
+                (words, found, ours <= printed + by)
+            })
+        }
+        Target::Best { title } => {
+            let ours = cell(title)?;
+            let others = block.cells.iter().filter(|(contender, _)| contender.title != *title);
+            let others = others.filter(|(_, cell)| cell.runs.is_ok());
+            let (best, cell) = others.min_by(|a, b| a.1.error().total_cmp(&b.1.error()))?;
+            let (here, there) = (written(block, ours), written(block, cell));
+            let found = format!("{here} beside {there} of {} ({})", best.title, block.variant.words());
+            Some((format!("{title} is best under one of the readings"), found, ours.error() <= cell.error()))
+        }
+    }
+}
