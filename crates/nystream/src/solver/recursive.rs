@@ -205,7 +205,7 @@ impl RecursiveRidge {
             triangular::matmul(products.as_mut(), lower, Accum::Replace, solved, whole, right, whole, 1.0, par);
             let products = products.as_ref();
             let fill = |j: usize, out: &mut [f64]| {
-                out.iter_mut().zip(products.col(j).iter().skip(j)).for_each(|(out, value)| *out = *value);
+                out.iter_mut().zip(products.col(j).subrows(j, height - j).iter()).for_each(|(out, value)| *out = *value);
                 out[0] += 1.0;
             };
             innovations.factor(height, fill, "innovations")?;
@@ -329,7 +329,7 @@ impl Regulariser<'_> {
     fn add(&self, j: usize, out: &mut [f64]) {
         match self.overlap {
             Some(overlap) => {
-                let column = overlap.col(j).iter().skip(j);
+                let column = overlap.col(j).subrows(j, out.len()).iter();
                 out.iter_mut().zip(column).for_each(|(out, value)| *out += self.ridge * value);
                 let weight = self.dictionary.weights()[j];
                 out[0] += self.ridge * self.dictionary.leverage_ridge() / (weight * weight);
