@@ -18,7 +18,7 @@ const FACTORS: [f64; 4] = [1.0, std::f64::consts::FRAC_1_SQRT_2, 0.5, std::f64::
 /// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
 const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
 /// With more atoms than this only the kind that the head chose: each candidate holds several matrices of their size.
-const BOTH_METHODS: usize = 500;
+const BOTH_METHODS: usize = 1000;
 
 /// Blocks before a candidate can be dropped, and how many standard errors behind it must be: on so few blocks Student's t
 /// is beyond 5 for one in 130, and the candidates are eight.
