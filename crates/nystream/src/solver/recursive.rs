@@ -205,7 +205,9 @@ impl RecursiveRidge {
             triangular::matmul(products.as_mut(), lower, Accum::Replace, solved, whole, right, whole, 1.0, par);
             let products = products.as_ref();
             let fill = |j: usize, out: &mut [f64]| {
-                out.iter_mut().zip(products.col(j).subrows(j, height - j).iter()).for_each(|(out, value)| *out = *value);
+                out.iter_mut()
+                    .zip(products.col(j).subrows(j, height - j).iter())
+                    .for_each(|(out, value)| *out = *value);
                 out[0] += 1.0;
             };
             innovations.factor(height, fill, "innovations")?;
