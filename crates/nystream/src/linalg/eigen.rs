@@ -29,6 +29,10 @@ impl SymmetricEigen {
 
     fn compute(matrix: MatRef<'_, f64>, with_vectors: bool) -> Result<Self> {
         let n = matrix.nrows();
+        // faer's solver does not take nothing.
+        if n == 0 {
+            return Ok(Self { values: Vec::new(), vectors: Mat::new() });
+        }
         let mut values = vec![0.0; n];
         let mut vectors = if with_vectors { Mat::zeros(n, n) } else { Mat::new() };
         let want = if with_vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
@@ -46,6 +50,12 @@ impl SymmetricEigen {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_has_no_eigenvalues() {
+        let eigen = SymmetricEigen::new(Mat::<f64>::new().as_ref()).unwrap();
+        assert!(eigen.values.is_empty() && eigen.vectors.ncols() == 0);
+    }
 
     #[test]
     fn decomposition_rebuilds_the_matrix() {

@@ -152,12 +152,12 @@ impl WithSimd for TriangleTwice<'_> {
 }
 
 #[inline(always)]
-fn plain_dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn plain_dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 #[inline(always)]
-fn plain_add(out: &mut [f64], factor: f64, x: &[f64]) {
+pub(super) fn plain_add(out: &mut [f64], factor: f64, x: &[f64]) {
     out.iter_mut().zip(x).for_each(|(out, x)| *out += factor * x);
 }
 

@@ -6,6 +6,8 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::fused::{plain_add, plain_dot};
+
 /// Rows taken together: each load of the vector serves as many sums.
 const ROWS: usize = 4;
 
@@ -70,16 +72,6 @@ fn add_rows<S: Simd>(simd: S, lower: &[f64], i: usize, factors: [f64; ROWS], out
     for r in 0..ROWS {
         plain_add(rest, factors[r], parts[r].1);
     }
-}
-
-#[inline(always)]
-fn plain_dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-#[inline(always)]
-fn plain_add(out: &mut [f64], factor: f64, x: &[f64]) {
-    out.iter_mut().zip(x).for_each(|(out, x)| *out += factor * x);
 }
 
 struct Forward<'a> {

@@ -23,6 +23,7 @@
 
 use super::embedding::Embedding;
 use super::newton::{NewtonSettings, NewtonStep};
+use super::pros_n_kons::BOUND;
 use crate::error::Result;
 use crate::learner::online::entry::{LearnerEntry, Make, OnlineLearner, Order};
 use crate::learner::online::options::{Chosen, Default, OptionKind, OptionSpec, Trial};
@@ -47,14 +48,7 @@ pub(in crate::learner::online) static ENTRY: LearnerEntry = LearnerEntry {
             default: Default::Derived("25/T, at most 0.1; 0.002 if the length T of the stream is not known"),
             trial: Trial::of("0.9"),
         },
-        OptionSpec {
-            name: "bound",
-            symbol: "C",
-            meaning: "outputs are kept within ±C; targets should be too",
-            kind: OptionKind::Positive,
-            default: Default::Number(1.0),
-            trial: Trial::of("0.2"),
-        },
+        BOUND,
         OptionSpec {
             name: "ridge",
             symbol: "μ",

@@ -46,17 +46,20 @@ pub(in crate::learner::online) static ENTRY: LearnerEntry = LearnerEntry {
     make: Make::Rows { build, load },
 };
 
+/// C, which all learners by online Newton steps have.
+pub(super) const BOUND: OptionSpec = OptionSpec {
+    name: "bound",
+    symbol: "C",
+    meaning: "outputs are kept within ±C; targets should be too",
+    kind: OptionKind::Positive,
+    default: Default::Number(1.0),
+    trial: Trial::of("0.2"),
+};
+
 /// The options of this learner and of CON-KONS.
 pub(super) const OPTIONS: &[OptionSpec] = &[
     CURVED_LOSS,
-    OptionSpec {
-        name: "bound",
-        symbol: "C",
-        meaning: "outputs are kept within ±C; targets should be too",
-        kind: OptionKind::Positive,
-        default: Default::Number(1.0),
-        trial: Trial::of("0.2"),
-    },
+    BOUND,
     OptionSpec {
         name: "ridge",
         symbol: "α",
