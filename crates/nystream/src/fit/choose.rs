@@ -25,6 +25,8 @@ const COARSE: Size = Size { atoms: 300, rows: 4000 };
 const FINE: Size = Size { atoms: 1000, rows: 10_000 };
 /// Bandwidths further than this factor from the median are not tried.
 const REACH: f64 = 64.0;
+/// Rows for a median that is only a bound.
+const ROUGH_MEDIAN: usize = 200;
 /// Fewer rows than this to be judged on tell nothing.
 const FEWEST_JUDGED: usize = 20;
 
@@ -115,7 +117,11 @@ impl Search<'_> {
                 (alignment_bandwidth(&kernel, rows, &row_major, outputs)?.0, "alignment")
             }
             Bandwidth::Auto if self.trial.judged() < FEWEST_JUDGED => (median_bandwidth(rows), "median"),
-            Bandwidth::Auto => (self.climb(median_bandwidth(rows))?, "auto"),
+            Bandwidth::Auto => {
+                // Where the search begins near another bandwidth the median only says how far it may go.
+                let most = if matches!(self.effort, Effort::Small { near: Some(_) }) { ROUGH_MEDIAN } else { rows.len() };
+                (self.climb(median_bandwidth(rows.slice(0, rows.len().min(most))))?, "auto")
+            }
         };
         Ok((family.with_bandwidth(bandwidth)?, Some(by)))
     }

@@ -23,7 +23,7 @@ pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut
     // The sample holds everything that could be solved; a longer source is refused below.
     let all = FitOptions { sample: Some(most_rows(options.allowed_bytes) + 1), ..options.clone() };
     let FirstPass { preprocessor, sample, .. } = first_pass(source, &all, observer)?;
-    check_exact_memory(preprocessor.rows(), options.solver.ridge, options.allowed_bytes)?;
+    check_exact_memory(preprocessor.rows(), options.allowed_bytes)?;
     let codes = TargetCodes::of(&preprocessor);
     observer.stage("bandwidth");
     let (kernel, bandwidth_by) = choose_kernel(options, &sample, &codes)?;

@@ -13,7 +13,7 @@ use crate::kernel::Kernel;
 use crate::model::PredictWorkspace;
 use crate::preprocess::Batch;
 use crate::rows::Rows;
-use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build_dictionary};
 use crate::solver::{NystromFit, Ridge, SolverOptions, left_out_outputs};
 
 /// Share of the sample that trials are judged on: one row in this many.
@@ -118,7 +118,7 @@ impl<'a> Trial<'a> {
     ) -> Result<(Dictionary, NystromFit)> {
         let options =
             DictionaryOptions { leverage_ridge: self.leverage_ridge, seed: self.seed, ..DictionaryOptions::new(atoms) };
-        let (dictionary, _) = build(method, kernel, rows, &options)?;
+        let dictionary = build_dictionary(method, kernel, rows, &options)?;
         let mut summing = Summing::new(*kernel, &dictionary, codes.ncols(), true)?;
         for start in (0..rows.len()).step_by(BLOCK) {
             let part = rows.slice(start, (start + BLOCK).min(rows.len()));

@@ -19,7 +19,7 @@ use crate::model::{Calibration, KernelModel, Summary, TrainedModel, class_scores
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan};
 use crate::random::Generator;
 use crate::sketch::{
-    Dictionary, DictionaryMethod, DictionaryOptions, SequentialDictionary, build, sequential_with_budget,
+    Dictionary, DictionaryMethod, DictionaryOptions, SequentialDictionary, build_dictionary, sequential_with_budget,
     starting_leverage_ridge,
 };
 use crate::solver::{NystromSums, Ridge, fit_calibration, left_out_outputs};
@@ -245,7 +245,7 @@ fn choose_atoms(
             seed: options.seed,
             ..DictionaryOptions::new(options.budget)
         };
-        build(method, kernel, sample, &dictionary_options)?.0
+        build_dictionary(method, kernel, sample, &dictionary_options)?
     };
     if !method.is_sequential() {
         return Ok(Atoms { dictionary: drawn, leverage_ridge: None });

@@ -8,13 +8,13 @@ use faer::reborrow::ReborrowMut;
 use faer::{Mat, MatMut};
 use rayon::prelude::*;
 
-use super::centres::Centres;
-use super::dense::{self, TileScratch};
+use super::centres::{Centres, fill};
+use super::dense::{self, Columns, TileScratch};
 use super::sparse::RowWise;
 use super::spec::Kernel;
 use super::transform::Transform;
 use super::vector::vectorised;
-use crate::rows::Rows;
+use crate::rows::{RowBlock, Rows};
 
 /// Blocks of fewer kernel values are not worth handing to other threads.
 const PARALLEL_VALUES: usize = 1 << 15;
@@ -74,6 +74,9 @@ impl Kernel {
                     (Rows::Dense(xs), Rows::Dense(points)) => {
                         dense::tile(transform, xs, centres, points, scratch, out);
                     }
+                    (Rows::Sparse(_), Rows::Sparse(_)) if centres.filled.is_some() && xs.cols() <= centres.dim() => {
+                        filled_tile(transform, xs, centres, scratch, out);
+                    }
                     _ => vectorised(RowWise { transform, xs, centres, scratch: &mut scratch.products, out }),
                 }
             }
@@ -116,4 +119,16 @@ impl Kernel {
             *out = self.diagonal(xs.row(i));
         }
     }
+}
+
+/// Sparse rows that are mostly filled, taken for dense ones.
+fn filled_tile(transform: Transform, xs: Rows, centres: &Centres, scratch: &mut TileScratch, out: Columns) {
+    let Some(Rows::Dense(points)) = centres.filled.as_ref().map(RowBlock::rows) else { return };
+    let mut values = std::mem::take(&mut scratch.filled);
+    values.clear();
+    (0..xs.len()).for_each(|i| fill(xs.row(i), centres.dim(), &mut values));
+    if let Ok(Rows::Dense(xs)) = Rows::dense(&values, xs.len(), centres.dim()) {
+        dense::tile(transform, xs, centres, points, scratch, out);
+    }
+    scratch.filled = values;
 }

@@ -17,7 +17,8 @@ pub(super) const DIRECT_COLUMNS: usize = 32;
 ///
 /// Beside the rows as given it holds a feature-major copy (dense rows, and sparse ones that are short
 /// or full enough; else an inverted index with one entry per stored value), and for dense rows of more
-/// than a few columns a copy with the mean subtracted.
+/// than a few columns a copy with the mean subtracted. Sparse rows of few columns that are mostly
+/// filled are held as dense ones too.
 #[derive(Debug, Clone)]
 pub struct Centres {
     rows: RowBlock,
@@ -25,6 +26,8 @@ pub struct Centres {
     /// Squared norms, by panel.
     pub(super) norms: Vec<Norms>,
     pub(super) centred: Option<Centred>,
+    /// Sparse rows of few columns, most of them filled, as dense ones.
+    pub(super) filled: Option<RowBlock>,
 }
 
 /// The centres by feature.
@@ -70,7 +73,17 @@ impl Centres {
             Rows::Dense(dense) if dense.cols() > DIRECT_COLUMNS => Some(Centred::new(dense)),
             _ => None,
         };
-        Self { rows: copy, layout, norms, centred }
+        let filled = mostly_filled(rows).then(|| {
+            let mut filled = RowBlock::dense(rows.cols());
+            let mut values = Vec::new();
+            for i in 0..rows.len() {
+                values.clear();
+                fill(rows.row(i), rows.cols(), &mut values);
+                filled.push(Row::Dense(&values));
+            }
+            filled
+        });
+        Self { rows: copy, layout, norms, centred, filled }
     }
 
     /// The centres as they were given.
@@ -102,8 +115,24 @@ impl Centres {
             }
         };
         let centred = self.centred.as_ref().map_or(0, |c| (c.mean.len() + c.points.len() + c.norms.len()) * 8);
-        self.rows.size_bytes() + layout + size_of_val(&self.norms[..]) + centred
+        let filled = self.filled.as_ref().map_or(0, RowBlock::size_bytes);
+        self.rows.size_bytes() + layout + size_of_val(&self.norms[..]) + centred + filled
     }
+}
+
+/// Whether sparse rows are better taken for dense ones: few columns, of which at least half are not zero.
+fn mostly_filled(rows: Rows) -> bool {
+    match rows {
+        Rows::Dense(_) => false,
+        Rows::Sparse(sparse) => rows.cols() <= DIRECT_COLUMNS && 2 * sparse.entries() >= rows.len() * rows.cols(),
+    }
+}
+
+/// Appends all values of a row, zeros too.
+pub(super) fn fill(row: Row, cols: usize, out: &mut Vec<f64>) {
+    let start = out.len();
+    out.resize(start + cols, 0.0);
+    for_each_entry(row, |k, value| out[start + k as usize] = value);
 }
 
 /// Whether panels, which store zeros too, suit these rows.

@@ -28,13 +28,15 @@ pub(super) struct TileScratch {
     points: Vec<f64>,
     /// Inner products; kernel values before they are written out.
     pub(super) products: Vec<f64>,
+    /// Sparse rows as dense ones.
+    pub(super) filled: Vec<f64>,
 }
 
 impl TileScratch {
     pub(super) fn size_bytes(&self) -> usize {
         self.panels.capacity() * size_of::<Lanes>()
             + self.norms.capacity() * size_of::<Norms>()
-            + (self.points.capacity() + self.products.capacity()) * 8
+            + (self.points.capacity() + self.products.capacity() + self.filled.capacity()) * 8
     }
 }
 

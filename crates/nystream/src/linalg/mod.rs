@@ -15,6 +15,7 @@ mod growing;
 mod packed;
 mod randomised;
 mod triangle;
+mod tridiagonal;
 mod vectorised;
 
 pub use cholesky::Cholesky;
@@ -28,6 +29,7 @@ pub use growing::{GrowingFactor, GrowingSymmetric};
 pub use randomised::Svd;
 pub(crate) use randomised::product;
 pub(crate) use triangle::Triangle;
+pub use tridiagonal::{ShiftedTridiagonal, Tridiagonal};
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 
 use std::cell::Cell;

@@ -182,6 +182,47 @@ pub fn build(
     rows: Rows,
     options: &DictionaryOptions,
 ) -> Result<(Dictionary, DictionaryInfo)> {
+    let Built { dictionary, leverage, captured } = chosen(method, kernel, rows, options)?;
+    let scored_at = match method {
+        _ if method.is_sequential() => Some(dictionary.leverage_ridge()),
+        _ => options.leverage_ridge,
+    };
+    let leverage = match (leverage, scored_at) {
+        (None, Some(gamma)) => Some(scores_from(kernel, &dictionary, rows, gamma)?),
+        (known, _) => known,
+    };
+    let (captured, jitter) = match captured {
+        Some(captured) => (captured, 0.0),
+        None => captured_and_jitter(kernel, &dictionary, rows)?,
+    };
+    let exhausted = match method {
+        DictionaryMethod::RpCholesky => dictionary.len() < options.budget,
+        _ => rows.len() < options.budget,
+    };
+    let jitter = leverage.as_ref().map_or(jitter, |leverage| leverage.jitter.max(jitter));
+    let effective_dim = leverage.as_ref().map(|leverage| leverage.effective_dim);
+    let leverage_profile = leverage.map(decreasing);
+    Ok((dictionary, DictionaryInfo { method, effective_dim, leverage_profile, captured, jitter, exhausted }))
+}
+
+/// The dictionary of [`build`] alone, without the passes over the rows that its report needs.
+pub fn build_dictionary(
+    method: DictionaryMethod,
+    kernel: &Kernel,
+    rows: Rows,
+    options: &DictionaryOptions,
+) -> Result<Dictionary> {
+    chosen(method, kernel, rows, options).map(|built| built.dictionary)
+}
+
+/// A dictionary, and what its method knows of it anyway.
+struct Built {
+    dictionary: Dictionary,
+    leverage: Option<Leverage>,
+    captured: Option<f64>,
+}
+
+fn chosen(method: DictionaryMethod, kernel: &Kernel, rows: Rows, options: &DictionaryOptions) -> Result<Built> {
     let budget = positive_count("budget", options.budget)?;
     let first_pass = positive_count("first-pass", options.first_pass.unwrap_or(budget))?;
     let gamma = options.leverage_ridge.map(|ridge| Error::require_positive("leverage-ridge", ridge)).transpose()?;
@@ -196,48 +237,30 @@ pub fn build(
     }
     // A stream a method, so that one seed does not make their choices depend on each other.
     let mut rng = Generator::with_stream(options.seed, 1 + method as u64);
-    let mut chosen_energy = None;
     let start = gamma.unwrap_or_else(|| starting_leverage_ridge(energy, budget));
     let sequential = sequential_with_budget(method, kernel, start, budget, options.seed)?;
-    let (dictionary, known) = match method {
+    let known = |dictionary, leverage| Built { dictionary, leverage, captured: None };
+    Ok(match method {
         DictionaryMethod::Squeak | DictionaryMethod::InkEstimate | DictionaryMethod::InkOracle => {
             let Some(mut following) = sequential else { return Err(Error::Internal("a sequential method of no kind")) };
             following.insert(rows)?;
-            let dictionary = following.dictionary()?;
-            let leverage = scores_from(kernel, &dictionary, rows, dictionary.leverage_ridge())?;
-            (dictionary, Some(leverage))
+            known(following.dictionary()?, None)
         }
-        DictionaryMethod::Uniform => (uniform(rows, budget, gamma.unwrap_or(0.0), &mut rng)?, None),
+        DictionaryMethod::Uniform => known(uniform(rows, budget, gamma.unwrap_or(0.0), &mut rng)?, None),
         DictionaryMethod::BatchExact => {
             let (dictionary, leverage) = batch_exact(kernel, rows, budget, needed_gamma?, &mut rng)?;
-            (dictionary, Some(leverage))
+            known(dictionary, Some(leverage))
         }
         DictionaryMethod::TwoPassScores => {
             let (dictionary, leverage) = two_pass_scores(kernel, rows, budget, first_pass, needed_gamma?, &mut rng)?;
-            (dictionary, Some(leverage))
+            known(dictionary, Some(leverage))
         }
         DictionaryMethod::RpCholesky => {
             let selection = rpcholesky(kernel, rows, budget, &mut rng)?;
-            chosen_energy = Some(selection.captured);
-            (gather(rows, &selection.pivots, vec![1.0; selection.pivots.len()], 0.0)?, None)
+            let dictionary = gather(rows, &selection.pivots, vec![1.0; selection.pivots.len()], 0.0)?;
+            Built { dictionary, leverage: None, captured: Some(selection.captured) }
         }
-    };
-    let leverage = match (known, gamma) {
-        (None, Some(gamma)) => Some(scores_from(kernel, &dictionary, rows, gamma)?),
-        (known, _) => known,
-    };
-    let (captured, jitter) = match chosen_energy {
-        Some(captured) => (captured, 0.0),
-        None => captured_and_jitter(kernel, &dictionary, rows)?,
-    };
-    let exhausted = match method {
-        DictionaryMethod::RpCholesky => dictionary.len() < budget,
-        _ => rows.len() < budget,
-    };
-    let jitter = leverage.as_ref().map_or(jitter, |leverage| leverage.jitter.max(jitter));
-    let effective_dim = leverage.as_ref().map(|leverage| leverage.effective_dim);
-    let leverage_profile = leverage.map(decreasing);
-    Ok((dictionary, DictionaryInfo { method, effective_dim, leverage_profile, captured, jitter, exhausted }))
+    })
 }
 
 fn positive_count(name: &'static str, value: usize) -> Result<usize> {

@@ -9,7 +9,7 @@ use super::gcv::{GcvChoice, RidgePath};
 use super::settings::{Ridge, SolverOptions};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{Cholesky, SymmetricEigen};
+use crate::linalg::Cholesky;
 use crate::model::{ExactPosterior, KernelModel, Uncertainty};
 use crate::rows::Rows;
 
@@ -44,7 +44,7 @@ pub fn solve_exact(
     if outputs * n != targets.len() || outputs == 0 {
         return Err(Error::Shape { what: "targets", found: targets.len(), expected: n });
     }
-    check_exact_memory(n as u64, options.ridge, allowed_bytes)?;
+    check_exact_memory(n as u64, allowed_bytes)?;
     let ridge = options.ridge.validated()?;
     let centres = Centres::new(rows);
     let mut matrix = Mat::zeros(n, n);
@@ -111,11 +111,9 @@ pub fn solve_exact(
     Ok(ExactFit { model, choice, jitter, residuals, left_out })
 }
 
-/// Refuses a number of rows whose n × n matrices (the kernel matrix, its factor, and what the choice of a ridge
-/// adds) do not fit.
-pub fn check_exact_memory(rows: u64, ridge: Ridge, allowed_bytes: u64) -> Result<()> {
-    let matrices = if ridge == Ridge::Auto { 5 } else { 3 };
-    let needed_bytes = rows.saturating_mul(rows).saturating_mul(8 * matrices);
+/// Refuses a number of rows whose n × n matrices (the kernel matrix, its factor, and the factor's inverse) do not fit.
+pub fn check_exact_memory(rows: u64, allowed_bytes: u64) -> Result<()> {
+    let needed_bytes = rows.saturating_mul(rows).saturating_mul(8 * 3);
     if needed_bytes > allowed_bytes {
         let advice = "use the two-pass method, which needs memory for its budget only";
         return Err(Error::TooLarge { what: "exact kernel ridge regression", needed_bytes, allowed_bytes, advice });
@@ -138,24 +136,14 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
             }
         }
     }
-    let eigen = SymmetricEigen::new(centred.as_ref())?;
-    let largest = eigen.values.last().copied().unwrap_or(0.0);
     // What is factored later is K + μI, constant part and all: its rounding errors are what the ridge must exceed.
+    let largest = centred.norm_l2();
     let scale = largest.max(constant);
     let floor = 10.0 * f64::EPSILON * n as f64 * scale;
     if largest <= floor {
         // Rows that are all alike leave nothing to choose: the constant is the answer, and this ridge gives it.
         return Ok(if scale > 0.0 { scale } else { 1.0 });
     }
-    let projected = eigen.vectors.transpose() * targets;
-    // The loadings are the coordinates of y themselves.
-    let path = RidgePath {
-        loadings: (0..targets.ncols()).map(|t| projected.col(t).iter().copied().collect()).collect(),
-        target_squares: (0..targets.ncols()).map(|t| targets.col(t).squared_norm_l2()).collect(),
-        rows: n as f64,
-        intercept,
-        floor,
-        eigenvalues: eigen.values.iter().map(|l| l.max(0.0)).collect(),
-    };
+    let path = RidgePath::from_kernels(centred, targets.clone(), intercept, floor);
     Ok(path.choose()?.ridge)
 }

@@ -1,36 +1,53 @@
 //! Ridge by generalised cross-validation, from sums alone.
 //!
 //! G. H. Golub, M. Heath, G. Wahba: "Generalized cross-validation as a method for choosing a good
-//! ridge parameter", Technometrics 21 (1979). With Σφφᵀ = QΛQᵀ and loadings u = Λ^(-1/2) QᵀΣφy (the
-//! coordinates of y along the fitted directions), every ridge μ has
+//! ridge parameter", Technometrics 21 (1979): GCV(μ) = n · RSS/(n − dof)². With Σφφᵀ = QTQᵀ, T tridiagonal, c = QᵀΣφy
+//! and x = (T + μI)⁻¹c, every ridge μ has
 //!
-//! - residual sum of squares  Σy² − Σu² + Σ u_i² (μ/(λ_i + μ))²,
-//! - free rows                n − dof = n − m − (intercept) + Σ μ/(λ_i + μ),
+//! - residual sum of squares  Σy² − cᵀx − μxᵀx,
+//! - free rows                n − dof = n − m − (intercept) + μ tr (T + μI)⁻¹,
 //!
-//! so GCV(μ) = n · RSS/(n − dof)² costs O(m) a value and no pass over the data. In this form
-//! neither part cancels as the fit approaches interpolation.
+//! at O(m) a value and no pass over the data (L. Eldén, "A note on the computation of the generalized cross-validation
+//! function for ill-conditioned least squares problems", BIT 24, 1984, does the same with a bidiagonal form). Where the
+//! kernel matrix of all rows takes the place of Σφφᵀ, c = Qᵀy and RSS = μ²xᵀx.
 //!
 //! Departures from the paper: several targets share one μ, chosen by the sum of the logarithms of
 //! their GCV (so that no target counts for more because of its unit); μ stays above a floor
 //! that the caller computes from rounding errors in its sums.
 
+use faer::Mat;
+
 use crate::error::{Error, Result};
+use crate::linalg::Tridiagonal;
+
+/// Points of the grid of ridges, on both sides of its middle.
+const STEPS: usize = 96;
+/// Steps of the golden section.
+const SECTIONS: usize = 24;
 
 /// Everything about a ridge problem that GCV needs.
 #[derive(Debug, Clone)]
 pub struct RidgePath {
-    /// Eigenvalues of Σφφᵀ.
-    pub eigenvalues: Vec<f64>,
-    /// For each target, Λ^(-1/2) Qᵀ Σφy; 0 where the eigenvalue is.
-    pub loadings: Vec<Vec<f64>>,
-    /// For each target, Σy² (after centring, if there is an intercept).
-    pub target_squares: Vec<f64>,
+    form: Tridiagonal,
+    /// c of each target.
+    turned: Vec<Vec<f64>>,
+    given: Given,
+    /// Σy² of each target (after centring, if there is an intercept).
+    target_squares: Vec<f64>,
     /// Number of rows (Σw, if they have weights).
-    pub rows: f64,
-    /// Whether an intercept takes one more degree of freedom.
-    pub intercept: bool,
+    rows: f64,
+    intercept: bool,
     /// Smallest ridge that rounding errors allow.
-    pub floor: f64,
+    floor: f64,
+}
+
+/// What the tridiagonal form is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Given {
+    /// Sums over rows of features.
+    Sums,
+    /// The kernel matrix of the rows.
+    Kernels,
 }
 
 /// The ridge chosen, and how it scored.
@@ -45,115 +62,118 @@ pub struct GcvChoice {
 }
 
 impl RidgePath {
-    /// Puts a path together from Σφφᵀ's eigenvalues and, for each target, QᵀΣφy and Σy².
-    ///
-    /// Eigenvalues far below the floor are rounding errors and count as zero.
-    pub fn from_projections(
-        mut eigenvalues: Vec<f64>,
-        projections: Vec<Vec<f64>>,
+    /// From Σφφᵀ (its lower triangle), Σφy and Σy² of each target over so many rows, without means if there is an
+    /// intercept. Ridges are not below `floor`.
+    pub fn from_sums(
+        gram: Mat<f64>,
+        mut cross: Mat<f64>,
         target_squares: Vec<f64>,
         rows: f64,
         intercept: bool,
         floor: f64,
     ) -> Self {
-        let negligible = (1e-3 * floor).max(f64::MIN_POSITIVE);
-        eigenvalues.iter_mut().filter(|l| **l < negligible).for_each(|l| *l = 0.0);
-        let loading = |c: f64, l: f64| if l > 0.0 { c / l.sqrt() } else { 0.0 };
-        let loadings = projections
-            .iter()
-            .map(|target| target.iter().zip(&eigenvalues).map(|(&c, &l)| loading(c, l)).collect())
-            .collect();
-        Self { eigenvalues, loadings, target_squares, rows, intercept, floor }
+        let form = Tridiagonal::reduce(gram, cross.as_mut());
+        let turned = columns(&cross);
+        Self { form, turned, given: Given::Sums, target_squares, rows, intercept, floor }
     }
 
-    fn free_rows(&self, ridge: f64) -> f64 {
-        let shrunk: f64 = self.eigenvalues.iter().map(|&l| ridge / (l + ridge)).sum();
-        self.rows - (self.eigenvalues.len() + usize::from(self.intercept)) as f64 + shrunk
+    /// From the kernel matrix of all rows (its lower triangle) and their targets, without means if there is an intercept.
+    pub fn from_kernels(matrix: Mat<f64>, mut targets: Mat<f64>, intercept: bool, floor: f64) -> Self {
+        let target_squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
+        let rows = targets.nrows() as f64;
+        let form = Tridiagonal::reduce(matrix, targets.as_mut());
+        let turned = columns(&targets);
+        Self { form, turned, given: Given::Kernels, target_squares, rows, intercept, floor }
+    }
+
+    /// Scores of a ridge: infinite where the model has as many parameters as rows, or rounding errors have it fail.
+    pub fn at(&self, ridge: f64) -> GcvChoice {
+        let outputs = self.turned.len();
+        let (dim, constant) = (self.form.dim() as f64, f64::from(u8::from(self.intercept)));
+        let Some(shifted) = self.form.shifted(ridge) else {
+            return GcvChoice { ridge, degrees_of_freedom: self.rows, scores: vec![f64::INFINITY; outputs] };
+        };
+        let shrunk = ridge * shifted.inverse_trace();
+        let free = self.rows - (dim + constant) + shrunk;
+        let mut solved = Vec::new();
+        let score = |(turned, &total): (&Vec<f64>, &f64)| {
+            solved.clone_from(turned);
+            shifted.solve_in_place(&mut solved);
+            let square: f64 = solved.iter().map(|x| x * x).sum();
+            let least = (total * f64::EPSILON).max(f64::MIN_POSITIVE);
+            let residual = match self.given {
+                Given::Sums => {
+                    let fitted: f64 = solved.iter().zip(turned).map(|(x, c)| x * c).sum();
+                    (total - fitted - ridge * square).max(least)
+                }
+                Given::Kernels => least + ridge * ridge * square,
+            };
+            if free <= 0.0 { f64::INFINITY } else { self.rows * residual / (free * free) }
+        };
+        let scores = self.turned.iter().zip(&self.target_squares).map(score).collect();
+        GcvChoice { ridge, degrees_of_freedom: dim - shrunk + constant, scores }
     }
 
     /// Degrees of freedom of the ridge μ.
     #[doc(alias = "effective dimension")]
     pub fn degrees_of_freedom(&self, ridge: f64) -> f64 {
-        let slope: f64 = self.eigenvalues.iter().map(|&l| l / (l + ridge)).sum();
-        slope + f64::from(u8::from(self.intercept))
+        self.at(ridge).degrees_of_freedom
     }
 
-    /// Residual sum of squares of one target at the ridge μ, never below rounding error.
-    pub fn residual(&self, target: usize, ridge: f64) -> f64 {
-        let loadings = &self.loadings[target];
-        let total = self.target_squares[target];
-        let outside = total - loadings.iter().map(|u| u * u).sum::<f64>();
-        let inside: f64 = self.eigenvalues.iter().zip(loadings).map(|(&l, &u)| (u * ridge / (l + ridge)).powi(2)).sum();
-        outside.max(total * f64::EPSILON).max(f64::MIN_POSITIVE) + inside
-    }
-
-    /// GCV of one target at the ridge μ; infinite where the model has as many parameters as rows.
-    pub fn score(&self, target: usize, ridge: f64) -> f64 {
-        let free = self.free_rows(ridge);
-        if free <= 0.0 { f64::INFINITY } else { self.rows * self.residual(target, ridge) / (free * free) }
-    }
-
-    fn objective(&self, log_ridge: f64) -> f64 {
-        (0..self.loadings.len()).map(|t| self.score(t, log_ridge.exp()).ln()).sum()
-    }
-
-    /// The ridge of least GCV: a logarithmic grid, then golden section around its best point.
+    /// The ridge of least GCV.
     pub fn choose(&self) -> Result<GcvChoice> {
-        let largest = self.eigenvalues.iter().copied().fold(0.0, f64::max);
+        self.choose_above(0.0)
+    }
+
+    /// The ridge of least GCV of those not below `least`: a logarithmic grid, then golden section around its best point.
+    pub fn choose_above(&self, least: f64) -> Result<GcvChoice> {
+        let bound = self.form.bound();
         // Features that are all zero leave nothing to choose: any ridge gives the constant.
-        let high = if largest > 0.0 { 100.0 * largest } else { 1.0 };
-        let low = (1e-14 * high).max(self.floor).min(high);
-        let steps = 96;
-        let at = |i: usize| low.ln() + (high / low).ln() * i as f64 / f64::from(steps);
-        let best = (0..=steps as usize)
-            .map(|i| (i, self.objective(at(i))))
+        let high = if bound > 0.0 { 100.0 * bound } else { 1.0 };
+        let low = (1e-14 * high).max(self.floor).max(least).min(high);
+        let objective = |log_ridge: f64| self.at(log_ridge.exp()).scores.iter().map(|score| score.ln()).sum::<f64>();
+        let at = |i: usize| low.ln() + (high / low).ln() * i as f64 / STEPS as f64;
+        let best = (0..=STEPS)
+            .map(|i| (i, objective(at(i))))
             .filter(|(_, score)| !score.is_nan())
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or(Error::Internal("no ridge has a generalised cross-validation score"))?
             .0;
-        let (mut a, mut b) = (at(best.saturating_sub(1)), at((best + 1).min(steps as usize)));
+        let (mut a, mut b) = (at(best.saturating_sub(1)), at((best + 1).min(STEPS)));
         let ratio = (5f64.sqrt() - 1.0) / 2.0;
-        for _ in 0..24 {
+        for _ in 0..SECTIONS {
             let (left, right) = (b - ratio * (b - a), a + ratio * (b - a));
-            if self.objective(left) <= self.objective(right) { b = right } else { a = left }
+            if objective(left) <= objective(right) { b = right } else { a = left }
         }
         Ok(self.at(((a + b) / 2.0).exp()))
     }
+}
 
-    /// The scores of a given ridge.
-    pub fn at(&self, ridge: f64) -> GcvChoice {
-        GcvChoice {
-            ridge,
-            degrees_of_freedom: self.degrees_of_freedom(ridge),
-            scores: (0..self.loadings.len()).map(|t| self.score(t, ridge)).collect(),
-        }
-    }
+fn columns(matrix: &Mat<f64>) -> Vec<Vec<f64>> {
+    matrix.col_iter().map(|column| column.iter().copied().collect()).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linalg::{Cholesky, SymmetricEigen};
+    use crate::linalg::Cholesky;
     use crate::random::Generator;
-    use faer::Mat;
 
     /// A linear problem y = Φθ + noise, and its path.
-    fn problem(seed: u64, noise: f64) -> (Mat<f64>, Mat<f64>, RidgePath) {
+    fn problem(seed: u64, noise: f64, floor: f64) -> (Mat<f64>, Mat<f64>, RidgePath) {
         let mut rng = Generator::new(seed);
         let (n, m) = (60, 8);
         let phi = Mat::from_fn(n, m, |_, j| rng.normal() / (1.0 + j as f64));
         let y = Mat::from_fn(n, 1, |i, _| phi[(i, 0)] + phi[(i, 3)] + noise * rng.normal());
-        let eigen = SymmetricEigen::new((phi.transpose() * &phi).as_ref()).unwrap();
-        let projection = eigen.vectors.transpose() * (phi.transpose() * &y);
-        let projections = vec![(0..m).map(|i| projection[(i, 0)]).collect()];
-        let squares = vec![y.squared_norm_l2()];
-        let path = RidgePath::from_projections(eigen.values, projections, squares, n as f64, false, 0.0);
+        let (gram, cross) = (phi.transpose() * &phi, phi.transpose() * &y);
+        let path = RidgePath::from_sums(gram, cross, vec![y.squared_norm_l2()], n as f64, false, floor);
         (phi, y, path)
     }
 
     #[test]
     fn score_equals_the_definition_by_hat_matrix() {
-        let (phi, y, path) = problem(1, 0.5);
+        let (phi, y, path) = problem(1, 0.5, 0.0);
+        let kernels = RidgePath::from_kernels(&phi * phi.transpose(), y.clone(), false, 0.0);
         for ridge in [1e-3, 0.1, 2.0, 50.0] {
             let a = phi.transpose() * &phi + Mat::<f64>::identity(8, 8) * faer::Scale(ridge);
             let mut solved = phi.transpose().to_owned();
@@ -162,28 +182,32 @@ mod tests {
             let trace: f64 = (0..60).map(|i| hat[(i, i)]).sum();
             let rss = (&y - &hat * &y).squared_norm_l2();
             let expected = 60.0 * rss / (60.0 - trace).powi(2);
-            assert!((path.score(0, ridge) / expected - 1.0).abs() < 1e-10);
-            assert!((path.degrees_of_freedom(ridge) - trace).abs() < 1e-10);
+            // Rows or features: the same predictions.
+            for path in [&path, &kernels] {
+                let found = path.at(ridge);
+                assert!((found.scores[0] / expected - 1.0).abs() < 1e-10);
+                assert!((found.degrees_of_freedom - trace).abs() < 1e-10);
+            }
         }
     }
 
     #[test]
     fn choice_is_the_minimum_of_a_fine_scan_and_grows_with_the_noise() {
-        let (_, _, quiet) = problem(2, 0.1);
-        let (_, _, loud) = problem(2, 5.0);
+        let (_, _, quiet) = problem(2, 0.1, 0.0);
+        let (_, _, loud) = problem(2, 5.0, 0.0);
         for path in [&quiet, &loud] {
             let choice = path.choose().unwrap();
-            let scan =
-                (0..2000).map(|i| path.score(0, (-16.0 + 0.015 * f64::from(i)).exp())).fold(f64::INFINITY, f64::min);
+            let score = |i: i32| path.at((-16.0 + 0.015 * f64::from(i)).exp()).scores[0];
+            let scan = (0..2000).map(score).fold(f64::INFINITY, f64::min);
             assert!(choice.scores[0] <= scan * (1.0 + 1e-6), "{} {}", choice.scores[0], scan);
         }
         assert!(quiet.choose().unwrap().ridge < loud.choose().unwrap().ridge);
     }
 
     #[test]
-    fn floor_is_respected() {
-        let (_, _, mut path) = problem(3, 1e-6);
-        path.floor = 0.7;
+    fn floors_are_respected() {
+        let (_, _, path) = problem(3, 1e-6, 0.7);
         assert!(path.choose().unwrap().ridge >= 0.7);
+        assert!(path.choose_above(2.0).unwrap().ridge >= 2.0);
     }
 }

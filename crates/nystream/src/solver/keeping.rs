@@ -9,9 +9,10 @@
 
 use faer::{Mat, MatMut};
 
+use super::gcv::RidgePath;
 use super::nystrom::NystromSums;
 use super::recursive::RecursiveRidge;
-use super::settings::{Ridge, SolverOptions};
+use super::settings::Ridge;
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::linalg::GramSum;
@@ -121,39 +122,52 @@ impl NystromSums {
 impl RecursiveRidge {
     /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on.
     pub fn choose(&mut self, ridge: Ridge) -> Result<()> {
-        if self.sums().is_whitened() {
-            let precise = self.chosen(self.sums(), self.dictionary(), ridge, 0.0)?;
-            let kernels = self.sums().to_kernels();
-            let rounding = kernels.rounding(self.dictionary(), AHEAD);
-            if rounding.nugget > 0.0 {
-                let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
-                match self.chosen(&kernels, &dictionary, ridge, rounding.ridge_floor) {
-                    Ok(coarse) if coarse.no_worse_than(&precise, rounding.ridge_floor) => {
-                        return self.replace_sums(dictionary, kernels, coarse.ridge);
-                    }
-                    // Rounding errors that are larger than expected.
-                    Ok(_) | Err(Error::NotPositiveDefinite { .. }) => {}
-                    Err(error) => return Err(error),
+        if self.sums().is_whitened() { self.choose_from_features(ridge) } else { self.choose_from_kernels(ridge) }
+    }
+
+    fn choose_from_features(&mut self, ridge: Ridge) -> Result<()> {
+        let scored = self.scored(self.dictionary(), ridge)?;
+        let precise = scored.above(0.0)?;
+        // The nugget of sums of kernels blurs by γn/m, a tenth of their floor: above it ridges score as here.
+        let kernels = self.sums().to_kernels();
+        let rounding = kernels.rounding(self.dictionary(), AHEAD);
+        let coarse = scored.above(rounding.ridge_floor)?;
+        if rounding.nugget > 0.0 && coarse.no_worse_than(&precise, rounding.ridge_floor) {
+            let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
+            let features = (self.dictionary().clone(), self.sums().clone());
+            match self.replace_sums(dictionary, kernels, coarse.ridge) {
+                // Rounding errors that are larger than expected.
+                Err(Error::NotPositiveDefinite { .. }) => {
+                    return self.replace_sums(features.0, features.1, precise.ridge);
                 }
+                done => return done,
             }
-            return self.set_ridge(precise.ridge);
         }
+        self.set_ridge(precise.ridge)
+    }
+
+    fn choose_from_kernels(&mut self, ridge: Ridge) -> Result<()> {
         let rounding = self.sums().rounding(self.dictionary(), AHEAD);
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
         let floor = rounding.ridge_floor;
-        let chosen = match self.chosen(self.sums(), &dictionary, ridge, floor) {
+        let (chosen, higher) = match self.scored(&dictionary, ridge) {
             Err(Error::NotPositiveDefinite { .. }) => return self.rescue(&dictionary, floor),
-            chosen => chosen?,
+            scored => {
+                let scored = scored?;
+                (scored.above(floor)?, scored.above(2.0 * floor)?)
+            }
         };
         // At the floor, what a smaller ridge would bring is judged by what the last halving brought.
-        let precise = chosen.ridge < AT_FLOOR * floor
-            && !self.chosen(self.sums(), &dictionary, ridge, 2.0 * floor)?.no_worse_than(&chosen, floor);
+        let precise = chosen.ridge < AT_FLOOR * floor && !higher.no_worse_than(&chosen, floor);
         let sums = if precise {
             self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)
         } else {
             self.sums().clone()
         };
-        self.replace_sums(dictionary, sums, chosen.ridge)
+        match self.replace_sums(dictionary.clone(), sums, chosen.ridge) {
+            Err(Error::NotPositiveDefinite { .. }) if !precise => self.rescue(&dictionary, floor),
+            done => done,
+        }
     }
 
     /// Features instead of kernels whose rounding errors are larger than expected, with the smallest ridge above them.
@@ -169,12 +183,28 @@ impl RecursiveRidge {
         self.replace_sums(dictionary.clone(), sums, ridge)
     }
 
-    fn chosen(&self, sums: &NystromSums, dictionary: &Dictionary, ridge: Ridge, least: f64) -> Result<Chosen> {
-        if let Ridge::Fixed(ridge) = ridge {
-            return Ok(Chosen { ridge, score: None });
+    fn scored(&self, dictionary: &Dictionary, ridge: Ridge) -> Result<Scored> {
+        match ridge {
+            Ridge::Fixed(ridge) => Ok(Scored::Fixed(ridge)),
+            Ridge::Auto => Ok(Scored::Path(Box::new(self.sums().ridge_path(self.kernel(), dictionary, true)?))),
         }
-        let settings = SolverOptions { ridge, intercept: true };
-        let choice = sums.solve_above(self.kernel(), dictionary, &settings, least)?.choice;
+    }
+}
+
+/// The ridges there are to choose from.
+enum Scored {
+    Fixed(f64),
+    Path(Box<RidgePath>),
+}
+
+impl Scored {
+    /// The best one not below a floor, or the only one.
+    fn above(&self, least: f64) -> Result<Chosen> {
+        let path = match self {
+            Self::Fixed(ridge) => return Ok(Chosen { ridge: *ridge, score: None }),
+            Self::Path(path) => path,
+        };
+        let choice = path.choose_above(least)?;
         if !choice.ridge.is_finite() {
             return Err(Error::Internal("a ridge is not finite"));
         }

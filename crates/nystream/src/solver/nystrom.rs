@@ -24,7 +24,7 @@ use super::settings::{Ridge, SolverOptions};
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{Cholesky, GramSum, SymmetricEigen, add_column_products};
+use crate::linalg::{Cholesky, GramSum, add_column_products};
 use crate::model::{KernelModel, NystromPosterior, Uncertainty};
 use crate::sketch::Dictionary;
 
@@ -64,6 +64,18 @@ pub struct NystromFit {
     pub residuals: Vec<f64>,
     /// The smallest ridge that rounding errors in these sums allow.
     pub ridge_floor: f64,
+}
+
+/// Sums as features of a dictionary.
+struct InFeatures {
+    /// The lower triangle of Σφφᵀ.
+    gram: Mat<f64>,
+    mean: Mat<f64>,
+    cross: Mat<f64>,
+    squares: Vec<f64>,
+    whitening: Whitening,
+    floor: f64,
+    captured: f64,
 }
 
 impl NystromSums {
@@ -229,19 +241,18 @@ impl NystromSums {
         whitening + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 
-    /// Solves for every target.
-    pub fn solve(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<NystromFit> {
-        self.solve_above(kernel, dictionary, options, 0.0)
+    /// Ridges and how they score, from the sums as features of the dictionary.
+    pub fn ridge_path(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<RidgePath> {
+        let features = self.in_features(kernel, dictionary, intercept)?;
+        Ok(self.path(features.gram, features.cross, features.squares, features.floor, intercept))
     }
 
-    /// [`solve`](Self::solve); a ridge that is chosen is not below `least`.
-    pub(super) fn solve_above(
-        &self,
-        kernel: &Kernel,
-        dictionary: &Dictionary,
-        options: &SolverOptions,
-        least: f64,
-    ) -> Result<NystromFit> {
+    fn path(&self, gram: Mat<f64>, cross: Mat<f64>, squares: Vec<f64>, floor: f64, intercept: bool) -> RidgePath {
+        RidgePath::from_sums(gram, cross, squares, self.weight, intercept, floor.max(self.inherited_floor))
+    }
+
+    /// Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ; without means if there is an intercept.
+    fn in_features(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<InFeatures> {
         let (atoms, targets) = (dictionary.len(), self.target_sum.len());
         if atoms != self.gram.dim() {
             return Err(Error::Shape { what: "dictionary atoms", found: atoms, expected: self.gram.dim() });
@@ -249,12 +260,8 @@ impl NystromSums {
         if self.rows == 0 {
             return Err(Error::InvalidParam { name: "rows", found: "0".to_owned(), expected: "at least one row" });
         }
-        let ridge = options.ridge.validated()?;
-        let centres = Centres::new(dictionary.atoms().rows());
         let n = self.weight;
         let weights = dictionary.weights();
-
-        // Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ.
         let mut gram = self.gram.to_matrix();
         let mut mean = Mat::from_fn(atoms, 1, |i, _| self.feature_sum[i] / n);
         let mut cross = Mat::from_fn(atoms, targets, |i, t| self.cross[i * targets + t]);
@@ -281,10 +288,9 @@ impl NystromSums {
                 (whitening, rounding.ridge_floor)
             }
         };
-        let leverage_ridge = whitening.leverage_ridge;
         let captured = (0..atoms).map(|i| gram[(i, i)]).sum::<f64>() / self.energy;
         let mut squares = self.target_squares.clone();
-        if options.intercept {
+        if intercept {
             let means: Vec<f64> = mean.col(0).iter().copied().collect();
             for (j, column) in gram.as_mut().col_iter_mut().enumerate() {
                 let step = n * means[j];
@@ -296,28 +302,25 @@ impl NystromSums {
                 squares[t] = (squares[t] - sum * sum / n).max(0.0);
             }
         }
+        Ok(InFeatures { gram, mean, cross, squares, whitening, floor, captured })
+    }
 
-        let choice = match ridge {
+    /// Solves for every target.
+    pub fn solve(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<NystromFit> {
+        let (atoms, targets, n) = (dictionary.len(), self.target_sum.len(), self.weight);
+        let ridge = options.ridge.validated()?;
+        let InFeatures { mut gram, mean, cross, squares, whitening, floor, captured } =
+            self.in_features(kernel, dictionary, options.intercept)?;
+        let centres = Centres::new(dictionary.atoms().rows());
+        let weights = dictionary.weights();
+        let leverage_ridge = whitening.leverage_ridge;
+        let (ridge, choice) = match ridge {
             Ridge::Auto => {
-                let eigen = SymmetricEigen::new(gram.as_ref())?;
-                let projected = eigen.vectors.transpose() * &cross;
-                let projections = (0..targets).map(|t| projected.col(t).iter().copied().collect()).collect();
-                let path = RidgePath::from_projections(
-                    eigen.values,
-                    projections,
-                    squares.clone(),
-                    n,
-                    options.intercept,
-                    floor.max(least).max(self.inherited_floor),
-                );
-                Some(path.choose()?)
+                let path = self.path(gram.clone(), cross.clone(), squares.clone(), floor, options.intercept);
+                let choice = path.choose()?;
+                (choice.ridge, Some(choice))
             }
-            Ridge::Fixed(_) => None,
-        };
-        let ridge = match (ridge, &choice) {
-            (Ridge::Fixed(value), _) => value,
-            (Ridge::Auto, Some(choice)) => choice.ridge,
-            (Ridge::Auto, None) => return Err(Error::Internal("no ridge was chosen")),
+            Ridge::Fixed(value) => (value, None),
         };
 
         // (Σφφᵀ + μI) θ = Σφy.

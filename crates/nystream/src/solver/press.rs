@@ -3,14 +3,14 @@
 //! D. M. Allen, "The relationship between variable selection and data augmentation and a method for prediction",
 //! Technometrics 16 (1974): PRESS(μ) = Σ ((y − ŷ)/(1 − h))², h the row's leverage at μ. Generalised cross-validation
 //! replaces every h by their mean, which needs no rows, but rates a ridge too well that lets a few far rows decide. With
-//! Σφφᵀ = QΛQᵀ and z = Qᵀφ every μ costs O(nm): h = 1/n + Σ z_j²/(λ_j + μ).
+//! Σφφᵀ = QTQᵀ, T tridiagonal, and z = Qᵀφ every μ costs O(nm): h = 1/n + zᵀ(T + μI)⁻¹z.
 
 use faer::Mat;
 
 use super::nystrom::NystromSums;
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::SymmetricEigen;
+use crate::linalg::{ShiftedTridiagonal, Tridiagonal};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
@@ -20,7 +20,7 @@ const STEPS: usize = 40;
 const LEAST_REST: f64 = 1e-6;
 
 /// The ridge of least PRESS for features of these rows, each with its codes (row-major); targets count by the logarithm
-/// of their PRESS, so that units do not matter. Never below `floor`.
+/// of their PRESS, so that units do not matter. Never below `floor`. With it the sum of these logarithms.
 pub fn press_ridge(
     kernel: &Kernel,
     dictionary: &Dictionary,
@@ -28,7 +28,7 @@ pub fn press_ridge(
     rows: Rows,
     codes: &[f64],
     floor: f64,
-) -> Result<f64> {
+) -> Result<(f64, f64)> {
     let (count, outputs) = (rows.len(), sums.targets());
     if codes.len() != count * outputs {
         return Err(Error::Shape { what: "codes", found: codes.len(), expected: count * outputs });
@@ -43,29 +43,27 @@ pub fn press_ridge(
     }
     let targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
     let means: Vec<f64> = targets.col_iter().map(|c| c.iter().sum::<f64>() / count as f64).collect();
-    let eigen = SymmetricEigen::new((features.transpose() * &features).as_ref())?;
-    let along = &features * &eigen.vectors;
-    let loadings = along.transpose() * &targets;
-    let largest = eigen.values.iter().copied().fold(0.0, f64::max);
-    if largest <= 0.0 {
-        return Ok(floor.max(1.0));
+    let gram = features.transpose() * &features;
+    let form = Tridiagonal::reduce(gram, features.as_mut().transpose_mut());
+    let turned = features.transpose() * &targets;
+    let bound = form.bound();
+    if bound <= 0.0 {
+        return Ok((floor.max(1.0), 0.0));
     }
-    let high = (100.0 * largest).max(floor);
-    let low = (1e-13 * largest).max(floor);
+    let high = (100.0 * bound).max(floor);
+    let low = (1e-13 * bound).max(floor);
     let mut best = (f64::INFINITY, high);
+    let mut errors = LeftOut::new(count, outputs);
     for step in 0..=STEPS {
         let ridge = high * (low / high).powf(step as f64 / STEPS as f64);
-        let shrink: Vec<f64> = eigen.values.iter().map(|l| 1.0 / (l.max(0.0) + ridge)).collect();
-        let coefficients = Mat::from_fn(shrink.len(), outputs, |j, t| shrink[j] * loadings[(j, t)]);
-        let fitted = &along * &coefficients;
-        let mut leverages = vec![1.0 / count as f64; count];
-        for (column, shrink) in along.col_iter().zip(&shrink) {
-            leverages.iter_mut().zip(column.iter()).for_each(|(h, z)| *h += z * z * shrink);
-        }
+        let Some(shifted) = form.shifted(ridge) else { continue };
+        errors.set(&shifted, &features, &turned);
         let score: f64 = (0..outputs)
             .map(|t| {
-                let left_out =
-                    |i: usize| (targets[(i, t)] - means[t] - fitted[(i, t)]) / (1.0 - leverages[i]).max(LEAST_REST);
+                let left_out = |i: usize| {
+                    let rest = (1.0 - errors.leverages[i]).max(LEAST_REST);
+                    (targets[(i, t)] - means[t] - errors.fitted[t * count + i]) / rest
+                };
                 (0..count).map(|i| left_out(i).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE).ln()
             })
             .sum();
@@ -73,7 +71,43 @@ pub fn press_ridge(
             best = (score, ridge);
         }
     }
-    Ok(best.1)
+    Ok((best.1, best.0))
+}
+
+/// Fitted values and leverages of all rows at one ridge.
+struct LeftOut {
+    leverages: Vec<f64>,
+    /// A target after the other.
+    fitted: Vec<f64>,
+    /// L⁻¹z of every row, as far as the features have been gone through.
+    solved: Vec<f64>,
+}
+
+impl LeftOut {
+    fn new(count: usize, outputs: usize) -> Self {
+        Self { leverages: vec![0.0; count], fitted: vec![0.0; count * outputs], solved: vec![0.0; count] }
+    }
+
+    /// From T + μI = LDLᵀ, the rows z of `features` and Σzy: h = 1/n + ‖D^(-1/2)L⁻¹z‖², ŷ = (L⁻¹z)ᵀD⁻¹L⁻¹Σzy.
+    fn set(&mut self, shifted: &ShiftedTridiagonal, features: &Mat<f64>, turned: &Mat<f64>) {
+        let count = self.leverages.len();
+        self.leverages.fill(1.0 / count as f64);
+        self.fitted.fill(0.0);
+        self.solved.fill(0.0);
+        let mut sides = vec![0.0; turned.ncols()];
+        for (j, column) in features.col_iter().enumerate() {
+            let (ratio, inverse) = shifted.step(j);
+            for (z, (solved, leverage)) in column.iter().zip(self.solved.iter_mut().zip(&mut self.leverages)) {
+                *solved = z - ratio * *solved;
+                *leverage += *solved * *solved * inverse;
+            }
+            for (t, (side, fitted)) in sides.iter_mut().zip(self.fitted.chunks_exact_mut(count)).enumerate() {
+                *side = turned[(j, t)] - ratio * *side;
+                let factor = *side * inverse;
+                fitted.iter_mut().zip(&self.solved).for_each(|(fitted, solved)| *fitted += factor * solved);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -106,10 +140,11 @@ mod tests {
             let values = left_out_outputs(&model, rows, targets.as_ref()).unwrap();
             values.iter().zip(&codes).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        let found = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
+        let (found, score) = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
+        assert!((score - error(found).ln()).abs() < 1e-6);
         for factor in [1e-4, 1e-2, 0.1, 10.0, 100.0, 1e4] {
             assert!(error(found) < error(factor * found), "{found} {factor}");
         }
-        assert!(press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e9).unwrap() >= 1e9);
+        assert!(press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e9).unwrap().0 >= 1e9);
     }
 }

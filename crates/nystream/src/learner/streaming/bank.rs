@@ -25,6 +25,9 @@ const BOTH_METHODS: usize = 1000;
 const FEWEST_BLOCKS: f64 = 4.0;
 const BEHIND: f64 = 5.0;
 
+/// A squared error that many times the least, on rows left out, is not made up for before the bank is decided.
+const HOPELESS: f64 = 1.25;
+
 /// A learner and its own one-step-ahead errors.
 #[derive(Debug)]
 pub(super) struct Member {
@@ -43,13 +46,20 @@ pub(super) struct Bank {
     pub leader: usize,
     /// Σw at which ridges are chosen anew.
     pub next_ridge: f64,
+    /// Logarithm of the squared error expected of the leader, right after the head chose it.
+    expected: Option<f64>,
 }
 
 impl Bank {
-    /// One learner only.
-    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
+    /// One learner only, and what [`with_kernel`] expects of it.
+    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, expected: Option<f64>) -> Self {
         let next_ridge = 2.0 * learner.sums().weight();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, expected }
+    }
+
+    /// Members as they were.
+    pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64) -> Self {
+        Self { members, leader, next_ridge, expected: None }
     }
 
     /// The leader, alone.
@@ -59,10 +69,11 @@ impl Bank {
 
     /// The learner alone, or with others beside it if the bandwidth may still change.
     pub fn open(options: &StreamingOptions, kept: &Kept, chosen: Self) -> Result<Self> {
+        let expected = chosen.expected;
         let (method, chosen) = (chosen.members[chosen.leader].method, chosen.into_leader());
         let next_ridge = 2.0 * chosen.sums().weight();
-        let mut members = vec![Member::new(chosen, method)];
-        if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].learner.kernel().bandwidth()) {
+        let mut members = vec![(Member::new(chosen, method), expected)];
+        if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].0.learner.kernel().bandwidth()) {
             let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
             let others: Vec<_> = pairs
                 .filter(|&pair| pair != (1.0, method) && (pair.1 == method || options.budget <= BOTH_METHODS))
@@ -71,17 +82,35 @@ impl Bank {
             let opened = others.into_par_iter().map(|(factor, other)| {
                 on_a_share(usize::MAX, || {
                     let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
-                    Ok(Member::new(with_kernel(options, kept, kernel, other)?, other))
+                    let (learner, expected) = with_kernel(options, kept, kernel, other)?;
+                    Ok((Member::new(learner, other), expected))
                 })
             });
             members.extend(opened.collect::<Result<Vec<_>>>()?);
         }
+        // Those that left-out rows show far behind need not follow the stream to lose.
+        let least = members.iter().filter_map(|(_, expected)| *expected).fold(f64::INFINITY, f64::min);
+        let hopeless = kept.outputs as f64 * HOPELESS.ln();
+        members.retain(|(_, expected)| expected.is_none_or(|expected| expected <= least + hopeless));
+        let members = members.into_iter().map(|(member, _)| member).collect();
+        let mut bank = Self { members, leader: 0, next_ridge, expected: None };
         // Ridges stay as the head chose them; how sums are kept may change.
-        for member in &mut members {
-            let ridge = member.learner.ridge();
-            member.learner.choose(Ridge::Fixed(ridge))?;
+        bank.each_alone(|learner| {
+            let ridge = learner.ridge();
+            learner.choose(Ridge::Fixed(ridge))
+        })?;
+        Ok(bank)
+    }
+
+    /// Does something to every learner: side by side, if there are several.
+    fn each_alone(&mut self, task: impl Fn(&mut RecursiveRidge) -> Result<()> + Sync) -> Result<()> {
+        match &mut self.members[..] {
+            [member] => task(&mut member.learner),
+            members => {
+                let alone = |member: &mut Member| on_a_share(usize::MAX, || task(&mut member.learner));
+                members.par_iter_mut().with_max_len(1).map(alone).collect()
+            }
         }
-        Ok(Self { members, leader: 0, next_ridge })
     }
 
     /// Predicts the rows, learns them, and gives what the leader had predicted.
@@ -144,10 +173,7 @@ impl Bank {
             return Ok(());
         }
         self.next_ridge = 2.0 * weight;
-        for member in &mut self.members {
-            member.learner.choose(options.ridge)?;
-        }
-        Ok(())
+        self.each_alone(|learner| learner.choose(options.ridge))
     }
 
     pub fn leader(&self) -> &RecursiveRidge {

@@ -164,7 +164,7 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
     if header.leader >= members.len() || !header.next_ridge.is_finite() {
         return Err(file.malformed("a bank without its leader"));
     }
-    Ok(Bank { members, leader: header.leader, next_ridge: header.next_ridge })
+    Ok(Bank::from_parts(members, header.leader, header.next_ridge))
 }
 
 fn put_kept(file: &mut Container, name: &str, kept: &Kept) -> Result<()> {

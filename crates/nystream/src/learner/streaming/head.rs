@@ -4,12 +4,12 @@ use faer::Mat;
 
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
-use crate::fit::{Choice, Effort, TargetCodes, choose_with};
+use crate::fit::{Effort, TargetCodes, choose_with};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
-use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{NystromSums, RecursiveRidge, Ridge, SolverOptions, Whitening, press_ridge};
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build_dictionary};
+use crate::solver::{NystromSums, RecursiveRidge, Ridge, Whitening, press_ridge};
 
 /// Rows before the first choice: until then the mean predicts.
 pub(super) const FIRST_CHOICE: usize = 8;
@@ -91,25 +91,31 @@ fn atoms_for(budget: usize, rows: usize) -> usize {
 }
 
 /// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them; the bandwidth near the one before.
-pub(super) fn fit(options: &StreamingOptions, kept: &Kept, before: Option<f64>) -> Result<(RecursiveRidge, Choice)> {
+pub(super) fn fit(
+    options: &StreamingOptions,
+    kept: &Kept,
+    before: Option<f64>,
+) -> Result<(RecursiveRidge, Option<f64>, DictionaryMethod)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
     let near = before.filter(|_| kept.len() >= SETTLED);
     let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small { near })?;
-    Ok((with_kernel(options, kept, choice.kernel, choice.dictionary)?, choice))
+    let (learner, score) = with_kernel(options, kept, choice.kernel, choice.dictionary)?;
+    Ok((learner, score, choice.dictionary))
 }
 
-/// A learner of this kernel fitted to all kept rows.
+/// A learner of this kernel fitted to all kept rows, and the logarithms of the squared errors expected of it (of all
+/// outputs together, up to a constant), if its ridge was chosen by them.
 pub(super) fn with_kernel(
     options: &StreamingOptions,
     kept: &Kept,
     kernel: Kernel,
     method: DictionaryMethod,
-) -> Result<RecursiveRidge> {
+) -> Result<(RecursiveRidge, Option<f64>)> {
     let rows = kept.rows.rows();
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
-    let (chosen, _) = build(method, &kernel, rows, &settings)?;
+    let chosen = build_dictionary(method, &kernel, rows, &settings)?;
     let atoms = chosen.atoms().rows();
     let mean = (0..atoms.len()).map(|i| kernel.diagonal(atoms.row(i))).sum::<f64>() / atoms.len() as f64;
     let dictionary = Dictionary::new(
@@ -120,12 +126,21 @@ pub(super) fn with_kernel(
     )?;
     let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
     add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
-    let ridge = if options.ridge == Ridge::Auto && kept.len() <= MOST_LEFT_OUT {
-        press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?
-    } else {
-        choose_ridge(&sums, &kernel, &dictionary, options.ridge)?
+    let (ridge, score) = match options.ridge {
+        Ridge::Fixed(ridge) => (ridge, None),
+        Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
+            let (ridge, score) = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
+            (ridge, Some(score))
+        }
+        Ridge::Auto => {
+            let choice = sums.ridge_path(&kernel, &dictionary, true)?.choose()?;
+            if !choice.ridge.is_finite() {
+                return Err(Error::Internal("a ridge is not finite"));
+            }
+            (choice.ridge, Some(choice.scores.iter().map(|score| score.ln()).sum()))
+        }
     };
-    RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)
+    Ok((RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?, score))
 }
 
 fn add_all(kernel: &Kernel, dictionary: &Dictionary, kept: &Kept, decay: f64, sums: &mut NystromSums) {
@@ -142,21 +157,5 @@ fn add_all(kernel: &Kernel, dictionary: &Dictionary, kept: &Kept, decay: f64, su
         let weights: Vec<f64> = (0..part.len()).map(|i| kept.weights[start + i] * age(i)).collect();
         let energy = (0..part.len()).map(|i| weights[i] * kernel.diagonal(part.row(i))).sum();
         sums.add_rows(block.as_mut(), kept.code_matrix(start, end).as_ref(), &weights, energy);
-    }
-}
-
-/// μ as asked for: fixed, or by generalised cross-validation.
-pub(super) fn choose_ridge(sums: &NystromSums, kernel: &Kernel, dictionary: &Dictionary, ridge: Ridge) -> Result<f64> {
-    match ridge {
-        Ridge::Fixed(value) => Ok(value),
-        Ridge::Auto => {
-            let settings = SolverOptions { ridge: Ridge::Auto, intercept: true };
-            let fit = sums.solve(kernel, dictionary, &settings)?;
-            if fit.choice.ridge.is_finite() {
-                Ok(fit.choice.ridge)
-            } else {
-                Err(Error::Internal("a ridge is not finite"))
-            }
-        }
     }
 }

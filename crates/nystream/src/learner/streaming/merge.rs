@@ -9,7 +9,7 @@
 //! Kernels must be equal: sums of one bandwidth say nothing of another. Give parts that are to be merged one bandwidth,
 //! or start them with `like`.
 
-use super::bank::{Bank, Member};
+use super::bank::Bank;
 use super::learner::{Phase, StreamingRidge};
 use super::reopen::Watch;
 use crate::error::{Error, Result};
@@ -32,7 +32,7 @@ impl StreamingRidge {
             leader.sums().is_whitened(),
         )?;
         let mut empty = Self::new(self.options.clone(), self.outputs)?;
-        let mut bank = Bank::alone(learner, bank.members[bank.leader].method);
+        let mut bank = Bank::alone(learner, bank.members[bank.leader].method, None);
         bank.next_ridge = 2.0 * self.options.head_rows() as f64;
         empty.phase = Phase::Stream { bank };
         empty.known_width = self.known_width;
@@ -66,9 +66,7 @@ impl StreamingRidge {
                 let budget = self.options.budget;
                 let mut joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
                 joined.choose(self.options.ridge)?;
-                let next_ridge = 2.0 * joined.sums().weight();
-                let members = vec![Member::with_errors(joined, DictionaryMethod::RpCholesky, Vec::new())];
-                *mine = Bank { members, leader: 0, next_ridge };
+                *mine = Bank::alone(joined, DictionaryMethod::RpCholesky, None);
                 self.learnt += other.learnt;
             }
         }
