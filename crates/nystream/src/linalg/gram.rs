@@ -4,15 +4,14 @@
 //! and every tile is summed in the order of the rows: the result does not depend on the number of
 //! threads.
 
-use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, Mat, MatMut, MatRef, Par};
+use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
+use super::rank_update::{Area, Packed, STRIP, add_products};
 use crate::error::{Error, Result};
 
-/// Side of a tile: a multiple of 12 and 4, the shape of the product's innermost loop; larger ones balance worse.
+/// Side of a tile: a multiple of 24, which the innermost loop takes in whole products; larger ones balance worse.
 const TILE: usize = 168;
 
 /// A running Σ φφᵀ.
@@ -20,14 +19,12 @@ const TILE: usize = 168;
 pub struct GramSum {
     dim: usize,
     tiles: Vec<Tile>,
+    packed: Packed,
 }
 
 #[derive(Debug, Clone)]
 struct Tile {
-    row: usize,
-    col: usize,
-    height: usize,
-    width: usize,
+    area: Area,
     data: Vec<f64>,
 }
 
@@ -37,11 +34,11 @@ impl GramSum {
         let starts: Vec<usize> = (0..dim).step_by(TILE).collect();
         let tiles = starts.iter().flat_map(|&col| {
             starts.iter().filter(move |&&row| row >= col).map(move |&row| {
-                let (height, width) = (TILE.min(dim - row), TILE.min(dim - col));
-                Tile { row, col, height, width, data: vec![0.0; height * width] }
+                let area = Area { row, col, height: TILE.min(dim - row), width: TILE.min(dim - col) };
+                Tile { area, data: vec![0.0; area.size()] }
             })
         });
-        Self { dim, tiles: tiles.collect() }
+        Self { dim, tiles: tiles.collect(), packed: Packed::default() }
     }
 
     /// Number of rows and columns.
@@ -49,28 +46,21 @@ impl GramSum {
         self.dim
     }
 
-    /// Adds ΦᵀΦ for a block of rows Φ (rows × dim, column-major).
+    /// Adds ΦᵀΦ for a block of rows Φ (rows × dim, best column-major).
     pub fn add(&mut self, block: MatRef<'_, f64>) {
         debug_assert_eq!(block.ncols(), self.dim);
-        let rows = block.nrows();
-        let update = |tile: &mut Tile| {
-            let left = block.subcols(tile.row, tile.height).transpose();
-            let right = block.subcols(tile.col, tile.width);
-            let target = MatMut::from_column_major_slice_mut(&mut tile.data, tile.height, tile.width);
-            if tile.row == tile.col {
-                // Only the lower triangle is ever read.
-                let whole = BlockStructure::Rectangular;
-                let lower = BlockStructure::TriangularLower;
-                triangular::matmul(target, lower, Accum::Add, left, whole, right, whole, 1.0, Par::Seq);
-            } else {
-                matmul(target, Accum::Add, left, right, 1.0, Par::Seq);
-            }
-        };
-        if rows * self.dim * self.dim / 2 < PARALLEL_WORK {
-            self.tiles.iter_mut().for_each(update);
-        } else {
+        if block.nrows() == 0 || self.dim == 0 {
+            return;
+        }
+        let parallel = block.nrows() * self.dim * self.dim / 2 >= PARALLEL_WORK;
+        let Self { tiles, packed, .. } = self;
+        packed.load(block, parallel);
+        let update = |tile: &mut Tile| add_products(packed, tile.area, &mut tile.data);
+        if parallel {
             // Each tile can be taken by whichever thread is free: one held up by the rest of the machine must not hold up all.
-            self.tiles.par_iter_mut().with_max_len(1).for_each(update);
+            tiles.par_iter_mut().with_max_len(1).for_each(update);
+        } else {
+            tiles.iter_mut().for_each(update);
         }
     }
 
@@ -93,12 +83,12 @@ impl GramSum {
     /// The sum whose lower triangle this is.
     pub fn from_matrix(matrix: MatRef<'_, f64>) -> Self {
         let mut sum = Self::new(matrix.nrows());
-        for tile in &mut sum.tiles {
-            for j in 0..tile.width {
-                for i in 0..tile.height {
-                    let (row, col) = (tile.row + i, tile.col + j);
+        for Tile { area, data } in &mut sum.tiles {
+            for j in 0..area.width {
+                for i in 0..area.height {
+                    let (row, col) = (area.row + i, area.col + j);
                     if row >= col {
-                        tile.data[j * tile.height + i] = matrix[(row, col)];
+                        data[area.place(i, j)] = matrix[(row, col)];
                     }
                 }
             }
@@ -113,12 +103,16 @@ impl GramSum {
         // Columns of tiles before this one have one tile less each.
         let first = side * sides - side * side.saturating_sub(1) / 2;
         let mut done = 0;
-        for tile in &self.tiles[first..first + sides - side] {
-            let column = &tile.data[place * tile.height..(place + 1) * tile.height];
+        for Tile { area, data } in &self.tiles[first..first + sides - side] {
             // In the tile on the diagonal only the rows from the diagonal on.
-            let column = if tile.row == tile.col { &column[place..] } else { column };
-            out[done..done + column.len()].copy_from_slice(column);
-            done += column.len();
+            let mut row = if area.row == area.col { place } else { 0 };
+            while row < area.height {
+                let next = area.height.min((row / STRIP + 1) * STRIP);
+                let from = area.place(row, place);
+                out[done..done + next - row].copy_from_slice(&data[from..from + next - row]);
+                done += next - row;
+                row = next;
+            }
         }
     }
 
@@ -134,20 +128,14 @@ impl GramSum {
     /// The whole symmetric matrix.
     pub fn to_matrix(&self) -> Mat<f64> {
         let mut out = Mat::zeros(self.dim, self.dim);
-        for tile in &self.tiles {
-            let data = MatRef::from_column_major_slice(&tile.data, tile.height, tile.width);
-            let mut target = out.as_mut().submatrix_mut(tile.row, tile.col, tile.height, tile.width);
-            if tile.row == tile.col {
-                for j in 0..tile.width {
-                    for i in j..tile.height {
-                        target[(i, j)] = data[(i, j)];
-                        target[(j, i)] = data[(i, j)];
-                    }
+        for Tile { area, data } in &self.tiles {
+            for j in 0..area.width {
+                let first = if area.row == area.col { j } else { 0 };
+                for i in first..area.height {
+                    let (row, col, value) = (area.row + i, area.col + j, data[area.place(i, j)]);
+                    out[(row, col)] = value;
+                    out[(col, row)] = value;
                 }
-            } else {
-                target.copy_from(data);
-                let mirror = out.as_mut().submatrix_mut(tile.col, tile.row, tile.width, tile.height);
-                mirror.transpose_mut().copy_from(data);
             }
         }
         out
@@ -155,7 +143,7 @@ impl GramSum {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.tiles.iter().map(|t| t.data.capacity() * 8).sum()
+        self.packed.size_bytes() + self.tiles.iter().map(|t| t.data.capacity() * 8).sum::<usize>()
     }
 }
 
@@ -182,6 +170,21 @@ mod tests {
             naive += block.transpose() * block;
         }
         assert!((&sum - &naive).norm_max() < 1e-11);
+    }
+
+    #[test]
+    fn sums_of_odd_shapes_equal_the_naive_product() {
+        let mut rng = crate::random::Generator::new(12);
+        for dim in [1, 11, 12, 13, 167, 301, 505] {
+            let mut sum = GramSum::new(dim);
+            let mut naive = Mat::zeros(dim, dim);
+            for rows in [1, 7, 0, 300] {
+                let block = Mat::from_fn(rows, dim, |_, _| rng.normal());
+                sum.add(block.as_ref());
+                naive += block.transpose() * &block;
+            }
+            assert!((&sum.to_matrix() - &naive).norm_max() < 1e-11);
+        }
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod gram;
 mod growing;
 mod packed;
 mod randomised;
+mod rank_update;
 mod triangle;
 mod tridiagonal;
 mod vectorised;
