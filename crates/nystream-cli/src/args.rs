@@ -79,7 +79,8 @@ pub struct TableArgs {
     /// Targets as numbers or classes: auto, regression or classification (default: auto)
     #[arg(long, value_name = "TASK")]
     pub task: Option<TaskRequest>,
-    /// Scaling of number columns: none, minmax or standard (default: standard)
+    /// Scaling of number columns: none, minmax, standard, or running (standard by the first rows of a stream) (default:
+    /// standard)
     #[arg(long, value_name = "HOW")]
     pub scale: Option<Scale>,
 }

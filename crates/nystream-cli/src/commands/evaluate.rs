@@ -7,11 +7,13 @@ use clap::Args;
 use nystream::Error;
 use nystream::fit::{FitOptions, Observer, first_pass};
 use nystream::kernel::Kernel;
-use nystream::learner::Shuffled;
+use nystream::learner::{Shuffled, StreamPass};
 use nystream::learner::online::{
     Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, tunable,
 };
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
+use nystream::preprocess::Scale;
+use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
 
@@ -31,10 +33,12 @@ use crate::report::Report;
   nystream evaluate a9a.libsvm.gz --learner nogd --step-size 0.5 --shuffle 0
   nystream evaluate a9a.libsvm.gz --learner skegd --tune 0.2 --shuffle 0 --permutations 20
   nystream evaluate elec2.csv --half-life 1000 --plot error.svg
+  zcat log.csv.gz | nystream evaluate - --scale running
 
 `nystream learners` shows every learner with its options. The data is read once beforehand for --scale standard and minmax,
-as is usual in papers, and all rows are held in memory so that they can be shuffled. To learn a stream of any length in
-bounded memory use `nystream fit --method stream`, which reports the same error.
+as is usual in papers, and all rows are held in memory so that they can be shuffled. --scale running goes by the first rows
+of each order alone (5 budgets, at least 256). With it the streaming ridge, in the order of the file, takes one pass and
+bounded memory, so that `-` and streams of any length work.
 
 A mistake is an output of the wrong sign, y f(x) < 0; outputs of exactly 0 are no mistakes and are counted as undecided.
 Regression learns targets minus their mean.")]
@@ -73,6 +77,9 @@ pub struct EvaluateArgs {
     read: ReadArgs,
 }
 
+/// Points of a curve at which it is thinned out.
+const MOST_POINTS: usize = 1000;
+
 /// What one run came to.
 struct Ran {
     score: RunningScore,
@@ -101,9 +108,21 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     }
     let mut source = args.read.open(&args.data)?;
     let mut progress = Progress::new(!common.quiet && !common.json);
-    let first = first_pass(source.as_mut(), &options, &mut progress)?;
-    let task = task_words(&first.preprocessor);
-    let shuffled = Shuffled::new(first);
+    let running = options.table.scale == Scale::Running;
+    if running && matches!(entry.make, Make::Blocks) && args.shuffle.is_none() {
+        let (ran, told) = one_pass(args, &options, source.as_mut(), &mut progress)?;
+        progress.finish();
+        return report_runs(args, common, entry, &told, &[ran], None, start);
+    }
+    let (task, shuffled) = if running {
+        options.table.scale = Scale::None;
+        let first = first_pass(source.as_mut(), &options, &mut progress)?;
+        let head = StreamingOptions { budget: args.budget, ..StreamingOptions::default() }.head_rows();
+        (task_words(&first.preprocessor), Shuffled::standardised_by_first(first, head))
+    } else {
+        let first = first_pass(source.as_mut(), &options, &mut progress)?;
+        (task_words(&first.preprocessor), Shuffled::new(first))
+    };
     let (runner, tuning) = match entry.make {
         Make::Blocks => (by_blocks(args, &options, &shuffled)?, None),
         Make::Rows { .. } => by_rows(args, entry, &options, &shuffled, &mut progress)?,
@@ -114,17 +133,79 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let runs: Vec<_> = (0..orders).into_par_iter().map(runner).collect();
     let runs = runs.into_iter().collect::<nystream::Result<Vec<Ran>>>()?;
     progress.finish();
+    let told = Told { task, rows: shuffled.len() as u64, classes: shuffled.classes() };
+    report_runs(args, common, entry, &told, &runs, tuning.as_ref(), start)
+}
+
+/// What is known of the data.
+struct Told {
+    task: String,
+    rows: u64,
+    classes: bool,
+}
+
+/// The streaming ridge over the source as it is read.
+fn one_pass(
+    args: &EvaluateArgs,
+    options: &FitOptions,
+    source: &mut dyn RecordSource,
+    progress: &mut Progress,
+) -> nystream::Result<(Ran, Told)> {
+    let started = Instant::now();
+    let mut pass = StreamPass::begin(source, options.table.clone(), streaming(args, options)?, progress)?;
+    let classes = pass.is_classification();
+    let (mut curve, mut step) = (vec![pass.learner().score().point(classes)], 1);
+    let mut blocks = 0;
+    pass.advance_to_end(source, &mut |pass, records, share| {
+        progress.rows(records, share);
+        progress.running(if classes { "mistakes" } else { "mse" }, pass.error());
+        blocks += 1;
+        if blocks % step == 0 {
+            curve.push(pass.learner().score().point(classes));
+        }
+        if curve.len() >= MOST_POINTS {
+            // Every other one, so that they stay few however long the stream is.
+            curve = curve.iter().skip(1).step_by(2).copied().collect();
+            step *= 2;
+        }
+        Ok(())
+    })?;
+    let (task, bytes) = (task_words(pass.preprocessor()), pass.size_bytes());
+    let (_, learner) = pass.finish_with_learner()?;
+    curve.push(learner.score().point(classes));
+    let told = Told { task, rows: learner.rows(), classes };
+    let ran = Ran {
+        score: learner.score().clone(),
+        time: started.elapsed(),
+        atoms: learner.dictionary().map_or(0, |d| d.len()),
+        bytes,
+        kernel: learner.kernel().copied(),
+        status: Some(learner.status()?),
+        curve,
+    };
+    Ok((ran, told))
+}
+
+fn report_runs(
+    args: &EvaluateArgs,
+    common: &Common,
+    entry: &LearnerEntry,
+    told: &Told,
+    runs: &[Ran],
+    tuning: Option<&Tuning>,
+    start: Instant,
+) -> Outcome {
     let Some(one) = runs.first() else { return Err(Error::Internal("no run").into()) };
     if let Some(path) = &args.plot {
         let line = |pick: fn(&(u64, f64, f64)) -> f64| one.curve.iter().map(|p| (p.0 as f64, pick(p))).collect();
         let curves = [("since the start", line(|p| p.1)), ("last 1,000 rows", line(|p| p.2))];
-        let shown = if shuffled.classes() { "share of mistakes" } else { "mean squared error" };
+        let shown = if told.classes { "share of mistakes" } else { "mean squared error" };
         write_text(path, &learning_curve(shown, &curves, &[]).to_svg(800, 500))?;
     }
     let mut report = Report::new();
     report.put("learner", entry.name);
-    report.put("task", task);
-    report.put("rows", shuffled.len());
+    report.put("task", told.task.as_str());
+    report.put("rows", told.rows);
     report.put("budget", args.budget);
     report.put("atoms", one.atoms);
     if let Some(kernel) = one.kernel {
@@ -143,13 +224,13 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     if !args.options.given.is_empty() {
         report.put("options", json!(args.options.given));
     }
-    if let Some(tuning) = &tuning {
+    if let Some(tuning) = tuning {
         put_tuning(&mut report, tuning);
     }
-    put_errors(&mut report, &runs, shuffled.classes(), args.permutations);
+    put_errors(&mut report, runs, told.classes, args.permutations);
     let time = runs.iter().map(|run| run.time).sum::<Duration>();
     report.put_seconds("seconds_learn", time);
-    report.put("rows_per_second", rows_per_second(shuffled.len() as u64 * runs.len() as u64, time));
+    report.put("rows_per_second", rows_per_second(told.rows * runs.len() as u64, time));
     report.put_seconds("seconds_total", start.elapsed());
     report.put_bytes("bytes_held", one.bytes as u64);
     report.put_bytes("peak_bytes", peak_bytes());

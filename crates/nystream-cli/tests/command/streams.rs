@@ -193,3 +193,25 @@ fn atoms_follow_rows_to_a_new_region() {
     folder.refuses("evaluate a.csv --reopen never", &["reopen", "auto"]);
     folder.refuses("fit a.csv --model x.nys --reopen off", &["reopen", "stream"]);
 }
+
+#[test]
+fn running_scale_goes_by_the_first_rows_alone() {
+    let folder = Folder::new();
+    let text = csv(4000, 1);
+    folder.put("a.csv", &text);
+    // One pass, from standard input too, with the errors of a streamed fit.
+    let fitted = folder.json("fit a.csv --method stream --model m.nys --budget 40");
+    let streamed = folder.json("evaluate a.csv --scale running --budget 40 --plot e.svg");
+    assert_eq!((&streamed["mse"], &streamed["rows"]), (&fitted["mse"], &4000.into()));
+    assert!(String::from_utf8(folder.bytes("e.svg")).unwrap().contains("<svg"));
+    let piped = folder.run_with("evaluate - --scale running --budget 40 --json", &text);
+    let piped: serde_json::Value = serde_json::from_str(&piped.out).unwrap();
+    assert_eq!(piped["mse"], streamed["mse"]);
+    // Shuffled orders hold the rows in memory and go by their own first rows; so do learners of single rows.
+    for line in ["--shuffle 1 --permutations 2", "--learner kogd --shuffle 1", "--learner nogd"] {
+        let standard = folder.json(&format!("evaluate a.csv --budget 40 {line}"));
+        let running = folder.json(&format!("evaluate a.csv --budget 40 {line} --scale running"));
+        assert_ne!(running["mse"], standard["mse"], "{line}");
+    }
+    folder.refuses("fit a.csv --model m.nys --scale running", &["scale", "running", "more than once"]);
+}

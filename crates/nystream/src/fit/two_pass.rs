@@ -16,7 +16,7 @@ use super::summing::Summing;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::model::{Calibration, KernelModel, Summary, TrainedModel, class_scores};
-use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan};
+use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scale, Scan};
 use crate::random::Generator;
 use crate::sketch::{
     Dictionary, DictionaryMethod, DictionaryOptions, SequentialDictionary, build_dictionary, sequential_with_budget,
@@ -49,6 +49,10 @@ pub fn first_pass(
     options: &FitOptions,
     observer: &mut dyn Observer,
 ) -> Result<FirstPass> {
+    if options.table.scale == Scale::Running {
+        let (found, expected) = ("running".to_owned(), "none, minmax or standard where rows are read more than once");
+        return Err(Error::InvalidParam { name: "scale", found, expected });
+    }
     observer.stage("first pass: columns, scaling, sample");
     let mut block = RecordBlock::default();
     let mut coded = CodedBlock::default();

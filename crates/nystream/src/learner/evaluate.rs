@@ -9,9 +9,10 @@ use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::{Bandwidth, FirstPass, KernelFamily, TargetCodes};
 use crate::kernel::Kernel;
+use crate::preprocess::standardise_by_first;
 use crate::random::Generator;
 use crate::rows::{RowBlock, Rows};
-use crate::solver::{alignment_bandwidth, median_bandwidth};
+use crate::solver::{BANDWIDTH_SAMPLE, alignment_bandwidth, median_bandwidth};
 
 /// What came of one run of the streaming ridge over the rows.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub struct Shuffled {
     classes: bool,
     /// Places of the rows in the order of the source.
     order: Vec<usize>,
+    /// Rows that each order is standardised by, and which columns are numbers.
+    first_rows: Option<(usize, Option<Vec<bool>>)>,
 }
 
 impl Shuffled {
@@ -47,7 +50,28 @@ impl Shuffled {
         order.sort_by_key(|&i| first.sample_rows[i]);
         let codes = (0..coded.nrows() * outputs).map(|i| coded[(i / outputs, i % outputs)]).collect();
         let classes = !first.preprocessor.labels().is_empty();
-        Self { rows: first.sample.rows, codes, outputs, classes, order }
+        Self { rows: first.sample.rows, codes, outputs, classes, order, first_rows: None }
+    }
+
+    /// The same; every order is standardised by its first `count` rows (see [`standardise_by_first`]). `first` must not
+    /// have been scaled.
+    pub fn standardised_by_first(first: FirstPass, count: usize) -> Self {
+        let numbers = first.preprocessor.number_features();
+        Self { first_rows: Some((count, numbers)), ..Self::new(first) }
+    }
+
+    /// Rows in an order, as learners see them.
+    fn seen(&self, order: &[usize]) -> RowBlock {
+        let mut rows = RowBlock::gather(self.rows.rows(), order);
+        if let Some((count, numbers)) = &self.first_rows {
+            standardise_by_first(&mut rows, *count, numbers.as_deref());
+        }
+        rows
+    }
+
+    fn codes_of(&self, order: &[usize]) -> Vec<f64> {
+        let width = self.outputs;
+        order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect()
     }
 
     /// Number of rows.
@@ -97,11 +121,13 @@ impl Shuffled {
         if !family.has_bandwidth() {
             return Ok(unit);
         }
-        let rows = self.rows.rows();
+        let sample: Vec<usize> = (0..self.len().min(BANDWIDTH_SAMPLE)).collect();
+        let (rows, codes) = (self.seen(&sample), self.codes_of(&sample));
+        let rows = rows.rows();
         family.with_bandwidth(match bandwidth {
             Bandwidth::Fixed(bandwidth) => bandwidth,
             Bandwidth::Median => median_bandwidth(rows),
-            Bandwidth::Auto | Bandwidth::Alignment => alignment_bandwidth(&unit, rows, &self.codes, self.outputs)?.0,
+            Bandwidth::Auto | Bandwidth::Alignment => alignment_bandwidth(&unit, rows, &codes, self.outputs)?.0,
         })
     }
 
@@ -118,13 +144,22 @@ impl Shuffled {
     /// Runs a learner of one row at a time over the first `most` rows: shuffled by a seed, or in the order of the source.
     pub fn run(&self, name: &str, settings: &LearnerSettings, shuffle: Option<u64>, most: usize) -> Result<Run> {
         self.targets()?;
-        run(name, settings, self.rows.rows(), &self.codes, Some(&self.ordered(shuffle, most)))
+        let order = self.ordered(shuffle, most);
+        if self.first_rows.is_none() {
+            return run(name, settings, self.rows.rows(), &self.codes, Some(&order));
+        }
+        run(name, settings, self.seen(&order).rows(), &self.codes_of(&order), None)
     }
 
     /// Tunes a learner on a part of the rows (see [`tune`]).
     pub fn tune(&self, name: &str, settings: &LearnerSettings, part: TuningPart) -> Result<Tuning> {
         self.targets()?;
-        tune(name, settings, self.rows.rows(), &self.codes, part)
+        if self.first_rows.is_none() {
+            return tune(name, settings, self.rows.rows(), &self.codes, part);
+        }
+        // They stand in random order.
+        let all: Vec<usize> = (0..self.len()).collect();
+        tune(name, settings, self.seen(&all).rows(), &self.codes, part)
     }
 
     /// Runs the streaming ridge over the rows: shuffled by a seed, or in the order of the source.
@@ -135,10 +170,7 @@ impl Shuffled {
     /// [`evaluate`](Self::evaluate) over the first rows of that order only.
     pub fn evaluate_first(&self, options: StreamingOptions, shuffle: Option<u64>, most: usize) -> Result<Evaluation> {
         let order = self.ordered(shuffle, most);
-        let rows = RowBlock::gather(self.rows.rows(), &order);
-        let width = self.outputs;
-        let codes: Vec<f64> = order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect();
-        evaluate_rows(options, rows.rows(), &codes, width, self.classes)
+        evaluate_rows(options, self.seen(&order).rows(), &self.codes_of(&order), self.outputs, self.classes)
     }
 }
 

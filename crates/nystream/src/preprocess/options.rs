@@ -146,7 +146,7 @@ word_option! {
 
 word_option! {
     /// How number columns are scaled. One-hot columns never are.
-    Scale, "scale", "none, minmax or standard", {
+    Scale, "scale", "none, minmax, standard or running", {
         /// Left as they are.
         #[default]
         None = "none",
@@ -155,6 +155,9 @@ word_option! {
         /// Mean 0, standard deviation 1 (of the population). Sparse columns are divided by their standard
         /// deviation, zeros included, and not centred.
         Standard = "standard",
+        /// As standard, by the first rows of a stream alone: for one pass. A stream that is fitted has no others to go by, so
+        /// that standard means the same there.
+        Running = "running",
     }
 }
 
@@ -181,7 +184,7 @@ mod tests {
 
     #[test]
     fn words_are_read_and_written() {
-        for word in ["none", "minmax", "standard"] {
+        for word in ["none", "minmax", "standard", "running"] {
             assert_eq!(word.parse::<Scale>().unwrap().to_string(), word);
         }
         for word in ["refuse", "mean", "drop"] {
@@ -191,7 +194,7 @@ mod tests {
             assert_eq!(word.parse::<TaskRequest>().unwrap().to_string(), word);
         }
         let found = "Standard".parse::<Scale>().unwrap_err().to_string();
-        assert_eq!(found, "scale: found Standard, expected none, minmax or standard");
+        assert_eq!(found, "scale: found Standard, expected none, minmax, standard or running");
         assert!("".parse::<ColumnRef>().is_err());
     }
 

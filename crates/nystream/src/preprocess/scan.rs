@@ -180,7 +180,7 @@ fn finish_column(
     }
     let (shift, scale) = match parts.scaling {
         Scale::None => (0.0, 1.0),
-        Scale::Standard => (mean, variance.sqrt()),
+        Scale::Standard | Scale::Running => (mean, variance.sqrt()),
         Scale::MinMax => {
             let (min, max) = (moments.min(j), moments.max(j));
             let middle = min + (max - min) / 2.0;

@@ -122,7 +122,7 @@ impl SparseScan {
             }
             match options.scale {
                 Scale::None => {}
-                Scale::Standard => summary.scale.push(if constant { 1.0 } else { deviation }),
+                Scale::Standard | Scale::Running => summary.scale.push(if constant { 1.0 } else { deviation }),
                 Scale::MinMax => {
                     let largest = moments.max_abs(j);
                     summary.scale.push(if largest < f64::MIN_POSITIVE { 1.0 } else { largest });

@@ -18,7 +18,7 @@ mod saving;
 mod settings;
 mod whitening;
 
-pub use bandwidth::{alignment_bandwidth, alignment_grid, median_bandwidth};
+pub use bandwidth::{SAMPLE as BANDWIDTH_SAMPLE, alignment_bandwidth, alignment_grid, median_bandwidth};
 pub use calibrate::fit_calibration;
 pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
