@@ -20,7 +20,7 @@ const STEPS: usize = 40;
 const LEAST_REST: f64 = 1e-6;
 
 /// The ridge of least PRESS for features of these rows, each with its codes (row-major); targets count by the logarithm
-/// of their PRESS, so that units do not matter. Never below `floor`. With it the sum of these logarithms.
+/// of their PRESS, so that units do not matter. Never below `floor`. With it the errors of all rows left out (row-major).
 pub fn press_ridge(
     kernel: &Kernel,
     dictionary: &Dictionary,
@@ -28,7 +28,7 @@ pub fn press_ridge(
     rows: Rows,
     codes: &[f64],
     floor: f64,
-) -> Result<(f64, f64)> {
+) -> Result<(f64, Vec<f64>)> {
     let (count, outputs) = (rows.len(), sums.targets());
     if codes.len() != count * outputs {
         return Err(Error::Shape { what: "codes", found: codes.len(), expected: count * outputs });
@@ -48,30 +48,28 @@ pub fn press_ridge(
     let turned = features.transpose() * &targets;
     let bound = form.bound();
     if bound <= 0.0 {
-        return Ok((floor.max(1.0), 0.0));
+        let errors = (0..count * outputs).map(|i| targets[(i / outputs, i % outputs)] - means[i % outputs]).collect();
+        return Ok((floor.max(1.0), errors));
     }
     let high = (100.0 * bound).max(floor);
     let low = (1e-13 * bound).max(floor);
     let mut best = (f64::INFINITY, high);
     let mut errors = LeftOut::new(count, outputs);
+    let mut all = Vec::new();
     for step in 0..=STEPS {
         let ridge = high * (low / high).powf(step as f64 / STEPS as f64);
         let Some(shifted) = form.shifted(ridge) else { continue };
         errors.set(&shifted, &features, &turned);
-        let score: f64 = (0..outputs)
-            .map(|t| {
-                let left_out = |i: usize| {
-                    let rest = (1.0 - errors.leverages[i]).max(LEAST_REST);
-                    (targets[(i, t)] - means[t] - errors.fitted[t * count + i]) / rest
-                };
-                (0..count).map(|i| left_out(i).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE).ln()
-            })
-            .sum();
+        let left_out = |i: usize, t: usize| errors.of(i, t, targets[(i, t)] - means[t]);
+        let press = |t: usize| (0..count).map(|i| left_out(i, t).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE);
+        let score: f64 = (0..outputs).map(|t| press(t).ln()).sum();
         if score < best.0 {
             best = (score, ridge);
+            all.clear();
+            all.extend((0..count * outputs).map(|i| left_out(i / outputs, i % outputs)));
         }
     }
-    Ok((best.1, best.0))
+    Ok((best.1, all))
 }
 
 /// Fitted values and leverages of all rows at one ridge.
@@ -86,6 +84,11 @@ struct LeftOut {
 impl LeftOut {
     fn new(count: usize, outputs: usize) -> Self {
         Self { leverages: vec![0.0; count], fitted: vec![0.0; count * outputs], solved: vec![0.0; count] }
+    }
+
+    /// The error of a centred target whose row is left out.
+    fn of(&self, i: usize, t: usize, target: f64) -> f64 {
+        (target - self.fitted[t * self.leverages.len() + i]) / (1.0 - self.leverages[i]).max(LEAST_REST)
     }
 
     /// From T + μI = LDLᵀ, the rows z of `features` and Σzy: h = 1/n + ‖D^(-1/2)L⁻¹z‖², ŷ = (L⁻¹z)ᵀD⁻¹L⁻¹Σzy.
@@ -140,8 +143,8 @@ mod tests {
             let values = left_out_outputs(&model, rows, targets.as_ref()).unwrap();
             values.iter().zip(&codes).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        let (found, score) = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
-        assert!((score - error(found).ln()).abs() < 1e-6);
+        let (found, errors) = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
+        assert!((errors.iter().map(|e| e * e).sum::<f64>() / error(found) - 1.0).abs() < 1e-6);
         for factor in [1e-4, 1e-2, 0.1, 10.0, 100.0, 1e4] {
             assert!(error(found) < error(factor * found), "{found} {factor}");
         }

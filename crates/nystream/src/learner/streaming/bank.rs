@@ -25,9 +25,6 @@ const BOTH_METHODS: usize = 1000;
 const FEWEST_BLOCKS: f64 = 4.0;
 const BEHIND: f64 = 5.0;
 
-/// A squared error that many times the least, on rows left out, is not made up for before the bank is decided.
-const HOPELESS: f64 = 1.25;
-
 /// A learner and its own one-step-ahead errors.
 #[derive(Debug)]
 pub(super) struct Member {
@@ -46,20 +43,20 @@ pub(super) struct Bank {
     pub leader: usize,
     /// Σw at which ridges are chosen anew.
     pub next_ridge: f64,
-    /// Logarithm of the squared error expected of the leader, right after the head chose it.
-    expected: Option<f64>,
+    /// The leader's squared errors on the rows of the head, each left out, right after the head chose it.
+    left_out: Option<Vec<f64>>,
 }
 
 impl Bank {
-    /// One learner only, and what [`with_kernel`] expects of it.
-    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, expected: Option<f64>) -> Self {
+    /// One learner only, and its errors on rows left out, where [`with_kernel`] knows them.
+    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, left_out: Option<Vec<f64>>) -> Self {
         let next_ridge = 2.0 * learner.sums().weight();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, expected }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, left_out }
     }
 
     /// Members as they were.
     pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64) -> Self {
-        Self { members, leader, next_ridge, expected: None }
+        Self { members, leader, next_ridge, left_out: None }
     }
 
     /// The leader, alone.
@@ -68,11 +65,11 @@ impl Bank {
     }
 
     /// The learner alone, or with others beside it if the bandwidth may still change.
-    pub fn open(options: &StreamingOptions, kept: &Kept, chosen: Self) -> Result<Self> {
-        let expected = chosen.expected;
+    pub fn open(options: &StreamingOptions, kept: &Kept, mut chosen: Self) -> Result<Self> {
+        let left_out = chosen.left_out.take();
         let (method, chosen) = (chosen.members[chosen.leader].method, chosen.into_leader());
         let next_ridge = 2.0 * chosen.sums().weight();
-        let mut members = vec![(Member::new(chosen, method), expected)];
+        let mut members = vec![(Member::new(chosen, method), left_out)];
         if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].0.learner.kernel().bandwidth()) {
             let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
             let others: Vec<_> = pairs
@@ -82,18 +79,20 @@ impl Bank {
             let opened = others.into_par_iter().map(|(factor, other)| {
                 on_a_share(usize::MAX, || {
                     let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
-                    let (learner, expected) = with_kernel(options, kept, kernel, other)?;
-                    Ok((Member::new(learner, other), expected))
+                    let (learner, left_out) = with_kernel(options, kept, kernel, other)?;
+                    Ok((Member::new(learner, other), left_out))
                 })
             });
             members.extend(opened.collect::<Result<Vec<_>>>()?);
         }
-        // Those that left-out rows show far behind need not follow the stream to lose.
-        let least = members.iter().filter_map(|(_, expected)| *expected).fold(f64::INFINITY, f64::min);
-        let hopeless = kept.outputs as f64 * HOPELESS.ln();
-        members.retain(|(_, expected)| expected.is_none_or(|expected| expected <= least + hopeless));
+        // Those that rows left out show clearly behind need not follow the stream to lose.
+        let total = |errors: &Vec<f64>| errors.iter().sum::<f64>();
+        let known = members.iter().filter_map(|(_, left_out)| left_out.as_ref());
+        if let Some(best) = known.min_by(|a, b| total(a).total_cmp(&total(b))).cloned() {
+            members.retain(|(_, left_out)| left_out.as_ref().is_none_or(|errors| !clearly_behind(errors, &best)));
+        }
         let members = members.into_iter().map(|(member, _)| member).collect();
-        let mut bank = Self { members, leader: 0, next_ridge, expected: None };
+        let mut bank = Self { members, leader: 0, next_ridge, left_out: None };
         // Ridges stay as the head chose them; how sums are kept may change.
         bank.each_alone(|learner| {
             let ridge = learner.ridge();
@@ -181,7 +180,7 @@ impl Bank {
     }
 }
 
-/// Whether errors, block by block, are larger than the best by many times what blocks differ from each other.
+/// Whether errors, block by block or row by row, are larger than the best by many times what their differences vary.
 fn clearly_behind(errors: &[f64], best: &[f64]) -> bool {
     let count = errors.len() as f64;
     let gaps = || errors.iter().zip(best).map(|(a, b)| a - b);

@@ -78,6 +78,17 @@ impl Kept {
         Mat::from_fn(end - start, self.outputs, |i, t| self.codes[(start + i) * self.outputs + t])
     }
 
+    /// Variance of each output; 1 where it has taken one value only.
+    fn variances(&self) -> Vec<f64> {
+        let (count, rows) = (self.len() as f64, || self.codes.chunks_exact(self.outputs));
+        let variance = |t: usize| {
+            let mean = rows().map(|codes| codes[t]).sum::<f64>() / count;
+            let variance = rows().map(|codes| (codes[t] - mean).powi(2)).sum::<f64>() / count;
+            if variance > 0.0 { variance } else { 1.0 }
+        };
+        (0..self.outputs).map(variance).collect()
+    }
+
     /// Whether some output has taken more than one value.
     pub fn varies(&self) -> bool {
         self.codes.chunks_exact(self.outputs).any(|codes| codes != &self.codes[..self.outputs])
@@ -95,24 +106,24 @@ pub(super) fn fit(
     options: &StreamingOptions,
     kept: &Kept,
     before: Option<f64>,
-) -> Result<(RecursiveRidge, Option<f64>, DictionaryMethod)> {
+) -> Result<(RecursiveRidge, Option<Vec<f64>>, DictionaryMethod)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
     let near = before.filter(|_| kept.len() >= SETTLED);
     let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small { near })?;
-    let (learner, score) = with_kernel(options, kept, choice.kernel, choice.dictionary)?;
-    Ok((learner, score, choice.dictionary))
+    let (learner, left_out) = with_kernel(options, kept, choice.kernel, choice.dictionary)?;
+    Ok((learner, left_out, choice.dictionary))
 }
 
-/// A learner of this kernel fitted to all kept rows, and the logarithms of the squared errors expected of it (of all
-/// outputs together, up to a constant), if its ridge was chosen by them.
+/// A learner of this kernel fitted to all kept rows, and its squared errors on each row left out, if its ridge was chosen
+/// by them: summed over outputs, each in units of its variance.
 pub(super) fn with_kernel(
     options: &StreamingOptions,
     kept: &Kept,
     kernel: Kernel,
     method: DictionaryMethod,
-) -> Result<(RecursiveRidge, Option<f64>)> {
+) -> Result<(RecursiveRidge, Option<Vec<f64>>)> {
     let rows = kept.rows.rows();
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
     let chosen = build_dictionary(method, &kernel, rows, &settings)?;
@@ -126,21 +137,23 @@ pub(super) fn with_kernel(
     )?;
     let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
     add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
-    let (ridge, score) = match options.ridge {
+    let (ridge, left_out) = match options.ridge {
         Ridge::Fixed(ridge) => (ridge, None),
         Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
-            let (ridge, score) = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
-            (ridge, Some(score))
+            let (ridge, errors) = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
+            let variances = kept.variances();
+            let square = |errors: &[f64]| errors.iter().zip(&variances).map(|(e, v)| e * e / v).sum();
+            (ridge, Some(errors.chunks_exact(kept.outputs).map(square).collect()))
         }
         Ridge::Auto => {
             let choice = sums.ridge_path(&kernel, &dictionary, true)?.choose()?;
             if !choice.ridge.is_finite() {
                 return Err(Error::Internal("a ridge is not finite"));
             }
-            (choice.ridge, Some(choice.scores.iter().map(|score| score.ln()).sum()))
+            (choice.ridge, None)
         }
     };
-    Ok((RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?, score))
+    Ok((RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?, left_out))
 }
 
 fn add_all(kernel: &Kernel, dictionary: &Dictionary, kept: &Kept, decay: f64, sums: &mut NystromSums) {

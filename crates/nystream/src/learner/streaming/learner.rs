@@ -229,8 +229,8 @@ impl StreamingRidge {
                 let end = self.options.head_rows();
                 if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
                     let before = bank.as_ref().and_then(|bank| bank.leader().kernel().bandwidth());
-                    let (learner, score, method) = fit(&self.options, kept, before)?;
-                    *bank = Some(Bank::alone(learner, method, score));
+                    let (learner, left_out, method) = fit(&self.options, kept, before)?;
+                    *bank = Some(Bank::alone(learner, method, left_out));
                 }
             }
             Phase::Stream { bank } => {
