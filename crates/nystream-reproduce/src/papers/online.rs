@@ -233,7 +233,9 @@ fn overview(done: &[(&OnlineSet, Vec<Block>)]) -> String {
     let whole =
         |block: &Block| mean(block.cells.iter().filter(|(_, cell)| cell.orders() > 0).map(|(_, cell)| cell.error()));
     let best = |(set, blocks): &(&OnlineSet, Vec<Block>)| {
-        let block = blocks.iter().min_by(|a, b| whole(a).total_cmp(&whole(b)))?;
+        let empty = |block: &Block| block.cells.iter().filter(|(_, cell)| cell.orders() == 0).count();
+        let order = |a: &&Block, b: &&Block| empty(a).cmp(&empty(b)).then(whole(a).total_cmp(&whole(b)));
+        let block = blocks.iter().min_by(order)?;
         Some(chart(set, block))
     };
     grid(&done.iter().filter_map(best).collect::<Vec<_>>(), 2, 600, 430)

@@ -74,19 +74,18 @@ pub fn spots(names: &[Name], size: f64, room: Rectangle) -> Vec<Spot> {
             let end = (if leftwards { at.0 + 2.0 } else { at.0 - 2.0 }, at.1);
             (place, Spot { at, leftwards, leader: away.then_some(end) }, f64::abs(shift) + 0.7 * (gap - GAP))
         };
-        let free = |place: &Rectangle, spot: &Spot| {
-            let crosses = |line: &(Point, Point)| place.crossed(line.0, line.1);
+        let apart = |place: &Rectangle| room.holds(place) && !taken.iter().chain(&dots).any(|there| there.meets(place));
+        let uncrossed = |place: &Rectangle, spot: &Spot| {
             let clear = |end: Point| !taken.iter().chain(others()).any(|there| there.crossed(name.dot, end));
-            room.holds(place)
-                && !taken.iter().chain(&dots).any(|there| there.meets(place))
-                && !lines.iter().any(crosses)
-                && spot.leader.is_none_or(clear)
+            !lines.iter().any(|line| place.crossed(line.0, line.1)) && spot.leader.is_none_or(clear)
         };
         let mut near: Vec<(Rectangle, Spot, f64)> = tries.map(spot).collect();
         near.sort_by(|a, b| a.2.total_cmp(&b.2));
-        // With no room anywhere, on the dot's right side all the same, or on its left at the edge.
-        let fallback = || spot((0.0, GAP, x + GAP + name.width > room.right));
-        let (place, spot, _) = near.into_iter().find(|(place, spot, _)| free(place, spot)).unwrap_or_else(fallback);
+        let apart: Vec<_> = near.into_iter().filter(|(place, _, _)| apart(place)).collect();
+        // Lines across names are better than names across names. With no room anywhere, on the dot's right side all the
+        // same, or on its left at the edge.
+        let best = apart.iter().find(|(place, spot, _)| uncrossed(place, spot)).or(apart.first()).copied();
+        let (place, spot, _) = best.unwrap_or_else(|| spot((0.0, GAP, x + GAP + name.width > room.right)));
         taken.push(place);
         lines.extend(spot.leader.map(|end| (name.dot, end)));
         spots.push(spot);
