@@ -67,8 +67,8 @@ impl Limits {
         let rows = self.rows.map_or_else(String::new, |rows| format!(", cut to the first {rows} rows of each"));
         let judged = if self.whole() { "" } else { " Targets are not judged on so little." };
         findings.text(format!(
-            "{} Means ± standard deviations over {orders}, seeds from {}{rows}. Runs share {} threads, and times are those \
-             of single runs.{judged}",
+            "{} Means ± standard deviations over {orders}, seeds from {}{rows}. Runs share {} threads; times are those \
+             of single runs, for learners of the fastest.{judged}",
             heading.source,
             heading.first_seed,
             rayon::current_num_threads(),
