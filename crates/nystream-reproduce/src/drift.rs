@@ -375,7 +375,8 @@ mod tests {
             }
             std::fs::write(folder.path().join(plain), text).unwrap();
         }
-        let settings = Settings { seeds: Some(1), rows: Some(2900), data: Some(folder.path().to_owned()) };
+        let settings =
+            Settings { seeds: Some(1), rows: Some(2900), data: Some(folder.path().to_owned()), ..Settings::default() };
         let findings = run_sized(&settings, 20, &mut |_| {}).unwrap();
         let text = findings.to_markdown();
         assert!(text.contains("Cut to the first 2,900 rows") && text.contains("previous value"), "{text}");
@@ -401,7 +402,8 @@ mod tests {
     #[test]
     fn a_missing_file_is_named() {
         let folder = tempfile::tempdir().unwrap();
-        let settings = Settings { seeds: Some(1), rows: Some(1000), data: Some(folder.path().to_owned()) };
+        let settings =
+            Settings { seeds: Some(1), rows: Some(1000), data: Some(folder.path().to_owned()), ..Settings::default() };
         let message = run_sized(&settings, 10, &mut |_| {}).unwrap_err().to_string();
         assert!(message.contains("elec2.csv.gz"), "{message}");
     }

@@ -70,11 +70,13 @@ pub struct Findings {
     pub parts: Vec<Part>,
     /// The numbers, for programs.
     pub data: Value,
+    /// What holds of this run alone and is no part of the report: what was taken from an earlier one.
+    pub remark: Option<String>,
 }
 
 impl Findings {
     pub(crate) fn new(study: &'static str, title: impl Into<String>) -> Self {
-        Self { study, title: title.into(), parts: Vec::new(), data: Value::Null }
+        Self { study, title: title.into(), parts: Vec::new(), data: Value::Null, remark: None }
     }
 
     pub(crate) fn heading(&mut self, text: impl Into<String>) {

@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_report_says_that_it_was_small() {
-        let settings = Settings { seeds: Some(1), rows: Some(1200), data: None };
+        let settings = Settings { seeds: Some(1), rows: Some(1200), ..Settings::default() };
         let findings = run(&settings, &mut |_| {}).unwrap();
         let text = findings.to_markdown();
         assert!(text.contains("1,200 rows (fewer than the usual 1,000,000)") && text.contains("not judged"), "{text}");

@@ -290,7 +290,8 @@ mod tests {
     #[test]
     fn small_sets_are_judged_alike_and_not_against_the_targets() {
         let folder = folder();
-        let settings = Settings { seeds: Some(1), rows: None, data: Some(folder.path().to_owned()) };
+        let settings =
+            Settings { seeds: Some(1), rows: None, data: Some(folder.path().to_owned()), ..Settings::default() };
         let findings = run_sized(&settings, &[40], &mut |_| {}).unwrap();
         let text = findings.to_markdown();
         assert!(text.contains("## Uncertainty") && text.contains("1 split,"), "{text}");
@@ -330,7 +331,8 @@ mod tests {
     #[test]
     fn rows_cut_the_sets_and_a_missing_set_is_named() {
         let folder = folder();
-        let mut settings = Settings { seeds: Some(1), rows: Some(1000), data: Some(folder.path().to_owned()) };
+        let mut settings =
+            Settings { seeds: Some(1), rows: Some(1000), data: Some(folder.path().to_owned()), ..Settings::default() };
         let findings = run_sized(&settings, &[20], &mut |_| {}).unwrap();
         assert_eq!(findings.data["runs"][0]["rows"], 900);
         assert!(findings.to_markdown().contains("Cut to 1,000 rows"));

@@ -17,6 +17,10 @@ pub struct Settings {
     pub rows: Option<usize>,
     /// The folder of real data sets, for the studies that need one.
     pub data: Option<PathBuf>,
+    /// A folder where the tables of papers keep finished runs, and take them from when they are run again.
+    pub cells: Option<PathBuf>,
+    /// Tables of papers begin no run after so many minutes each; the findings say what was left out.
+    pub minutes: Option<u64>,
 }
 
 impl Settings {
@@ -188,7 +192,7 @@ mod tests {
 
     #[test]
     fn too_few_seeds_and_rows_are_refused() {
-        let settings = Settings { seeds: Some(0), rows: Some(10), data: None };
+        let settings = Settings { seeds: Some(0), rows: Some(10), ..Settings::default() };
         for study in &STUDIES {
             assert!((study.run)(&settings, &mut |_| {}).is_err(), "{}", study.name);
         }

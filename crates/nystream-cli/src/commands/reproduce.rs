@@ -25,7 +25,10 @@ use crate::table::{Align, Table, duration};
   nystream reproduce skegd-table-4 --data DIR --permutations 5
 
 Prints tables in Markdown. With --out it also writes report.md, the figures as SVG and the numbers as report.json.
-Fewer seeds or rows take less time; the report says how many there were.")]
+Fewer seeds or rows take less time; the report says how many there were.
+
+Tables of papers (skegd-*, online-mse) keep every finished run in FOLDER/cells of --out and take it from there when they are
+run again with the same settings: a run that was broken off, or stopped by --minutes, goes on; more permutations can be added.")]
 pub struct ReproduceArgs {
     /// Which studies (default: all that need no real data, or all of them with --data)
     #[arg(value_name = "NAME")]
@@ -42,6 +45,9 @@ pub struct ReproduceArgs {
     /// Rows of the largest stream (default: the study's own)
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
+    /// Tables of papers begin no run after so many minutes each; what is finished is shown, and the report says what is not
+    #[arg(long, value_name = "N")]
+    minutes: Option<u64>,
     /// Folder of the real data sets
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -51,7 +57,13 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
     if args.list {
         return list(common);
     }
-    let settings = Settings { seeds: args.seeds, rows: args.rows, data: args.data.clone() };
+    let settings = Settings {
+        seeds: args.seeds,
+        rows: args.rows,
+        data: args.data.clone(),
+        cells: args.out.as_ref().map(|folder| folder.join("cells")),
+        minutes: args.minutes,
+    };
     let studies = chosen(args)?;
     if let Some(folder) = &args.out {
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", e))?;
@@ -67,7 +79,8 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
 
     let mut text = String::new();
     for (findings, time) in &all {
-        let _ = writeln!(text, "{}\nTook {}.\n", findings.to_markdown(), duration(*time));
+        let remark = findings.remark.as_ref().map_or_else(String::new, |remark| format!(" {remark}."));
+        let _ = writeln!(text, "{}\nTook {}.{remark}\n", findings.to_markdown(), duration(*time));
     }
     let numbers: Vec<Value> = all.iter().map(|(findings, _)| findings.to_json()).collect();
     let numbers = json!({ "studies": numbers });
@@ -110,6 +123,9 @@ fn command_line(args: &ReproduceArgs, all: &[(Findings, std::time::Duration)]) -
     }
     if let Some(rows) = args.rows {
         line += &format!(" --rows {rows}");
+    }
+    if let Some(minutes) = args.minutes {
+        line += &format!(" --minutes {minutes}");
     }
     if args.data.is_some() {
         line += " --data FOLDER";

@@ -1,6 +1,11 @@
 //! Studies from outside: by name, small, with and without files.
 
-use crate::support::Folder;
+use std::io::Write as _;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::support::{Folder, numbers};
 
 #[test]
 fn studies_are_listed_for_people_and_programs() {
@@ -37,4 +42,32 @@ fn mistakes_are_told_before_any_work() {
     folder.refuses("reproduce skegd-table-4 --permutations 0 --data .", &["seeds", "at least 1"]);
     folder.refuses("reproduce skegd-table-3 --permutations 1", &["data", "skegd-table-3"]);
     folder.refuses("reproduce skegd-table-3 --data .", &["none of the table's files"]);
+}
+
+#[test]
+fn tables_of_papers_go_on_where_they_were_broken_off() {
+    let folder = Folder::new();
+    let mut lines = String::new();
+    // Far enough apart that no rule chooses one of the bandwidths that the table names: every cell is one of its own.
+    for [x, y, _] in numbers(300, 1).iter().map(|row| row.map(|x| 10.0 * x)) {
+        lines += &format!("{} 1:{x} 2:{y}\n", if x * y > 0.0 { "+1" } else { "-1" });
+    }
+    let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+    packed.write_all(lines.as_bytes()).unwrap();
+    folder.put("german.numer_scale.libsvm.gz", packed.finish().unwrap());
+
+    let limited = folder.works("reproduce skegd-table-2 --data . --permutations 1 --minutes 0 --out report");
+    assert!(limited.contains("Limited in time: 0 orders instead of 1"), "{limited}");
+    assert!(limited.contains(" 0 of 0 runs were taken"), "{limited}");
+    // Five methods, two budgets, five readings.
+    let first = folder.works("reproduce skegd-table-2 --data . --permutations 1 --out report");
+    assert!(first.contains(" 0 of 50 runs were taken") && !first.contains("Limited in time"), "{first}");
+    let again = folder.works("reproduce skegd-table-2 --data . --permutations 2 --out report");
+    assert!(again.contains(" 50 of 100 runs were taken"), "{again}");
+    // Other rows, other cells.
+    let other = folder.works("reproduce skegd-table-2 --data . --permutations 1 --rows 1000 --out report");
+    assert!(
+        other.contains(" 0 of 50 runs") && other.contains("50 cells in its folder are of other settings"),
+        "{other}"
+    );
 }

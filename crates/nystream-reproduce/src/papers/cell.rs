@@ -1,18 +1,24 @@
 //! One learner on one set: tuned, then run over every order.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use nystream::Result;
 use nystream::kernel::Kernel;
-use nystream::learner::online::{LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, run, tunable, tune};
+use nystream::learner::online::{
+    Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, run, tunable, tune,
+};
 use nystream::learner::streaming::StreamingOptions;
 use nystream::learner::{adversarial_stream, evaluate_rows};
 use nystream::rows::{RowBlock, Rows};
+use nystream::{Error, Result};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::data::Loaded;
 use super::file::{Adversarial, Contender, Heading, TuneOn};
+use super::limits::Limits;
+use super::store::Record;
 use crate::statistics::mean;
 
 /// Streams for tuning begin here, away from those that are run.
@@ -22,15 +28,16 @@ const TUNING_SEEDS: u64 = 1 << 32;
 #[derive(Debug)]
 pub(super) struct Task<'a> {
     pub data: &'a Loaded,
+    /// How its columns were scaled.
+    pub scale: &'a str,
     pub kernel: Kernel,
     pub adversarial: Option<Adversarial>,
     pub tune_on: TuneOn,
     pub tune_share: f64,
     pub heading: &'a Heading,
-    /// Orders run.
-    pub orders: u64,
-    /// Rows of a run at most.
-    pub limit: usize,
+    pub limits: &'a Limits,
+    /// Checksum of the data's file.
+    pub sha256: &'a str,
 }
 
 /// What came of it.
@@ -39,12 +46,13 @@ pub(super) struct Cell {
     /// Rows of a run.
     pub rows: usize,
     pub tuning: Option<Tuning>,
-    /// By order; or why there are none: the learner diverged, say.
+    /// By order, none of them where time was up; or why there cannot be any: the learner diverged, say.
     pub runs: Result<Vec<OneRun>, String>,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct OneRun {
+    pub order: u64,
     /// Share of mistakes, or mean squared error.
     pub error: f64,
     pub time: Duration,
@@ -55,6 +63,11 @@ pub(super) struct OneRun {
 impl Cell {
     fn figures(&self) -> &[OneRun] {
         self.runs.as_deref().unwrap_or_default()
+    }
+
+    /// How many there are.
+    pub fn orders(&self) -> u64 {
+        self.figures().len() as u64
     }
 
     /// NaN if there is no run.
@@ -69,9 +82,9 @@ impl Cell {
         (squares / (runs.len() as f64 - 1.0).max(1.0)).sqrt()
     }
 
-    /// Of a run.
+    /// Of the fastest run: what else the machine is busy with only ever adds to it. NaN if there is no run.
     pub fn seconds(&self) -> f64 {
-        mean(self.figures().iter().map(|run| run.time.as_secs_f64()))
+        self.figures().iter().map(|run| run.time.as_secs_f64()).reduce(f64::min).unwrap_or(f64::NAN)
     }
 
     pub fn atoms(&self) -> f64 {
@@ -109,6 +122,7 @@ impl Cell {
         let runs = self.figures();
         json!({
             "rows": self.rows,
+            "orders": runs.iter().map(|run| run.order).collect::<Vec<_>>(),
             "errors": runs.iter().map(|run| run.error).collect::<Vec<_>>(),
             "seconds": runs.iter().map(|run| run.time.as_secs_f64()).collect::<Vec<_>>(),
             "atoms": runs.iter().map(|run| run.atoms).collect::<Vec<_>>(),
@@ -119,53 +133,136 @@ impl Cell {
     }
 }
 
+/// What tuning came to, as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Tuned {
+    rows: usize,
+    attempts: Vec<(BTreeMap<String, String>, Result<f64, String>)>,
+    best: usize,
+}
+
+impl From<Tuning> for Tuned {
+    fn from(tuning: Tuning) -> Self {
+        let attempts = tuning.attempts.into_iter().map(|attempt| (attempt.options, attempt.error)).collect();
+        Self { rows: tuning.rows, attempts, best: tuning.best }
+    }
+}
+
+impl From<Tuned> for Tuning {
+    fn from(tuned: Tuned) -> Self {
+        let attempts = tuned.attempts.into_iter().map(|(options, error)| Attempt { options, error }).collect();
+        Self { rows: tuned.rows, attempts, best: tuned.best }
+    }
+}
+
 impl Task<'_> {
-    /// Tunes and runs a learner. Refused options are an error; what a run runs into is found in the cell.
+    /// Tunes and runs a learner, but for what was kept. Refused options are an error; what a run runs into is found in
+    /// the cell.
     pub fn run(&self, contender: &Contender, budget: usize) -> Result<Cell> {
         let entry = find(&contender.learner)?;
-        let (rows, _) = self.stream(self.heading.first_seed)?;
-        let mut settings = LearnerSettings::new(self.kernel, rows.cols(), self.data.kind);
+        let rows = self.rows_of_a_run();
+        let mut settings = LearnerSettings::new(self.kernel, self.data.rows.rows().cols(), self.data.kind);
         settings.budget = budget;
         settings.seed = self.heading.first_seed;
-        settings.expected_rows = Some(rows.len() as u64);
+        settings.expected_rows = Some(rows as u64);
         settings.options.clone_from(&contender.options);
         check(entry, &settings)?;
-        let tuning = if tunable(entry, &settings) { Some(self.tune(entry.name, &settings)) } else { None };
-        let tuning = match tuning.transpose() {
-            Ok(tuning) => tuning,
-            Err(e) => return Ok(Cell { rows: rows.len(), tuning: None, runs: Err(e.to_string()) }),
+        let record = self.limits.store.record(self.about(entry, contender, budget));
+        let tuning = match self.tuned(entry, &settings, &record)? {
+            Some(Ok(tuning)) => Some(tuning),
+            Some(Err(why)) => return Ok(Cell { rows, tuning: None, runs: Err(why) }),
+            None if tunable(entry, &settings) => return Ok(Cell { rows, tuning: None, runs: Ok(Vec::new()) }),
+            None => None,
         };
         if let Some(tuning) = &tuning {
             settings.options.extend(tuning.chosen().clone());
         }
         // Each run depends on its own number only, so threads change nothing but the time.
-        let runs: Vec<Result<OneRun>> = (0..self.orders)
-            .into_par_iter()
-            .map(|order| {
-                let mut settings = settings.clone();
-                settings.seed = self.heading.first_seed.wrapping_add(order);
-                let (rows, targets) = self.stream(settings.seed)?;
-                match entry.make {
-                    Make::Rows { .. } => by_rows(entry.name, &settings, rows.rows(), &targets),
-                    Make::Blocks => by_blocks(&settings, rows.rows(), &targets),
-                }
-            })
-            .collect();
-        let mut runs = runs.into_iter().collect::<Result<Vec<_>>>().map_err(|e| e.to_string());
-        // Outputs may all be finite, and the mean of squares not.
-        if runs.as_ref().is_ok_and(|runs| runs.iter().any(|run| !run.error.is_finite())) {
-            runs = Err(format!("learner {} did diverge: an infinite error", entry.name));
+        let one = |order: u64| -> Result<Option<Result<OneRun, String>>> {
+            if let Some(kept) = record.run(order) {
+                return Ok(Some(kept));
+            }
+            if !self.limits.open() {
+                return Ok(None);
+            }
+            let run = self.one(entry, &settings, order).map_err(|e| e.to_string());
+            record.keep_run(order, &run)?;
+            Ok(Some(run))
+        };
+        let done: Vec<_> = (0..self.limits.orders).into_par_iter().map(one).collect();
+        let done: Vec<Option<Result<OneRun, String>>> = done.into_iter().collect::<Result<_>>()?;
+        Ok(Cell { rows, tuning, runs: done.into_iter().flatten().collect() })
+    }
+
+    /// Everything that the results depend on.
+    fn about(&self, entry: &LearnerEntry, contender: &Contender, budget: usize) -> Value {
+        let adversarial = self.adversarial.map(|stream| [stream.blocks, stream.rounds]);
+        // Those that take blocks choose it by themselves.
+        let bandwidth = self.kernel.bandwidth().filter(|_| !matches!(entry.make, Make::Blocks));
+        json!({
+            "sha256": self.sha256, "rows": self.limits.rows, "bandwidth": bandwidth, "scale": self.scale,
+            "adversarial": adversarial, "tuned_on_set": self.tune_on == TuneOn::Set, "tune_share": self.tune_share,
+            "first_seed": self.heading.first_seed, "tuning_seed": self.heading.tuning_seed,
+            "learner": contender.learner, "options": contender.options, "budget": budget,
+        })
+    }
+
+    /// The tuning that was kept, or a new one; nothing if there is nothing to tune or no time for it.
+    fn tuned(
+        &self,
+        entry: &LearnerEntry,
+        settings: &LearnerSettings,
+        record: &Record,
+    ) -> Result<Option<Result<Tuning, String>>> {
+        if !tunable(entry, settings) {
+            return Ok(None);
         }
-        Ok(Cell { rows: rows.len(), tuning, runs })
+        let tuned = match record.tuning::<Result<Tuned, String>>() {
+            Some(kept) => kept,
+            None if !self.limits.open() => return Ok(None),
+            None => {
+                let tuned = self.tune(entry.name, settings).map(Tuned::from).map_err(|e| e.to_string());
+                record.keep_tuning(&tuned)?;
+                tuned
+            }
+        };
+        Ok(Some(tuned.map(Tuning::from)))
+    }
+
+    fn one(&self, entry: &LearnerEntry, settings: &LearnerSettings, order: u64) -> Result<OneRun> {
+        let mut settings = settings.clone();
+        settings.seed = self.heading.first_seed.wrapping_add(order);
+        let (rows, targets) = self.stream(settings.seed)?;
+        let run = match entry.make {
+            Make::Rows { .. } => by_rows(entry.name, &settings, rows.rows(), &targets, order),
+            Make::Blocks => by_blocks(&settings, rows.rows(), &targets, order),
+        }?;
+        // Outputs may all be finite, and the mean of squares not.
+        if run.error.is_finite() {
+            return Ok(run);
+        }
+        let found = format!("an error of {} by {}", run.error, entry.name);
+        Err(Error::InvalidParam { name: "learner", found, expected: "one that does not diverge" })
+    }
+
+    fn rows_of_a_run(&self) -> usize {
+        match self.adversarial {
+            None => self.data.rows.len().min(self.limits.most_rows()),
+            Some(stream) => self.blocks(stream) * stream.rounds,
+        }
+    }
+
+    fn blocks(&self, stream: Adversarial) -> usize {
+        stream.blocks.min((self.limits.most_rows() / stream.rounds.max(1)).max(1))
     }
 
     /// The rows of an order.
     fn stream(&self, seed: u64) -> Result<(RowBlock, Vec<f64>)> {
         match self.adversarial {
-            None => Ok(self.data.permuted(seed, self.limit)),
-            Some(Adversarial { blocks, rounds }) => {
-                let blocks = blocks.min((self.limit / rounds.max(1)).max(1));
-                adversarial_stream(self.data.rows.rows(), &self.data.targets, blocks, rounds, seed)
+            None => Ok(self.data.permuted(seed, self.limits.most_rows())),
+            Some(stream) => {
+                let (rows, targets) = (self.data.rows.rows(), &self.data.targets);
+                adversarial_stream(rows, targets, self.blocks(stream), stream.rounds, seed)
             }
         }
     }
@@ -178,24 +275,25 @@ impl Task<'_> {
             // Its order is what it is about.
             return tune(name, settings, rows.rows(), &targets, part(None));
         }
-        let most = self.data.rows.len().min(self.limit);
+        let most = self.data.rows.len().min(self.limits.most_rows());
         let rows = self.data.rows.rows().slice(0, most);
         tune(name, settings, rows, &self.data.targets[..most], part(Some(seed)))
     }
 }
 
-fn by_rows(name: &str, settings: &LearnerSettings, rows: Rows, targets: &[f64]) -> Result<OneRun> {
+fn by_rows(name: &str, settings: &LearnerSettings, rows: Rows, targets: &[f64], order: u64) -> Result<OneRun> {
     let run = run(name, settings, rows, targets, None)?;
     let (error, atoms, undecided) = (run.error(), run.learner.atoms(), run.score.undecided());
-    Ok(OneRun { error, time: run.time, atoms, undecided })
+    Ok(OneRun { order, error, time: run.time, atoms, undecided })
 }
 
-fn by_blocks(settings: &LearnerSettings, rows: Rows, targets: &[f64]) -> Result<OneRun> {
+fn by_blocks(settings: &LearnerSettings, rows: Rows, targets: &[f64], order: u64) -> Result<OneRun> {
     let options = StreamingOptions { budget: settings.budget, seed: settings.seed, ..StreamingOptions::default() };
     let classes = settings.targets == Targets::Classes;
     let run = evaluate_rows(options.with_named(&settings.options)?, rows, targets, 1, classes)?;
     let score = run.learner.score();
     Ok(OneRun {
+        order,
         error: if classes { score.mistake_rate() } else { score.mse() },
         time: run.time,
         atoms: run.learner.dictionary().map_or(0, |d| d.len()),

@@ -24,7 +24,7 @@ pub(super) fn run(
     settings: &Settings,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Findings> {
-    let limits = Limits::new(settings, &table.heading)?;
+    let limits = Limits::new(study, settings, &table.heading)?;
     let mut findings = limits.begin(study, &table.heading);
     let (mut verdicts, mut numbers) = (Vec::new(), Vec::new());
     for figure in &table.figures {
@@ -40,13 +40,14 @@ pub(super) fn run(
         }
         let task = Task {
             data: &data,
+            scale: &figure.variant.scale,
             kernel: data.kernel(&figure.variant)?,
             adversarial: None,
             tune_on: figure.variant.tune_on,
             tune_share: figure.tune_share,
             heading: &table.heading,
-            orders: limits.orders,
-            limit: limits.most_rows(),
+            limits: &limits,
+            sha256: file["sha256"].as_str().unwrap_or_default(),
         };
         let mut curves = Vec::new();
         for curve in &figure.curves {
@@ -73,10 +74,12 @@ pub(super) fn run(
             count(data.rows.len().min(limits.most_rows()) as u64),
             figure.tune_share,
         ));
+        let all = || curves.iter().flat_map(|(_, points)| points).map(|(_, cell)| cell.orders());
+        limits.say_if_fewer(all(), &mut findings);
         findings.table(shown(figure, &curves));
         findings.figure(&figure.name, &figure.caption, drawn(figure, &curves));
         let mut verdict = verdict(&figure.claim, &curves);
-        verdict.met = verdict.met.filter(|_| limits.whole());
+        verdict.met = verdict.met.filter(|_| all().all(|orders| limits.enough(orders)));
         verdicts.push(verdict);
         numbers.push(json!({ "name": figure.name, "data": file, "x": figure.x, "curves": listed(&curves) }));
     }
@@ -84,6 +87,7 @@ pub(super) fn run(
     findings.heading("What the paper says of them");
     findings.verdicts(verdicts);
     findings.data = json!({ "run": limits.numbers(), "figures": numbers });
+    findings.remark = limits.store.remark()?;
     Ok(findings)
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::data::Loaded;
 use super::file::{Approximation, KernelSet, KernelTable, Method, Variant};
 use super::limits::Limits;
+use super::store::Record;
 use crate::findings::Findings;
 use crate::plot::{Chart, Kind, Series, side_by_side};
 use crate::statistics::mean;
@@ -51,7 +52,7 @@ pub(super) fn run(
     settings: &Settings,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Findings> {
-    let limits = Limits::new(settings, &table.heading)?;
+    let limits = Limits::new(study, settings, &table.heading)?;
     let mut findings = limits.begin(study, &table.heading);
     let (mut sets, mut charts) = (Vec::new(), Vec::new());
     for set in &table.sets {
@@ -69,7 +70,14 @@ pub(super) fn run(
             for budget in set.budgets.iter().map(|b| b.budget) {
                 for method in &table.methods {
                     stage(&format!("{study}: {} ({}), B = {budget}, {}", set.name, variant.scale, method.title));
-                    cells.push(cell(table, method, &kernel, budget, &data, &limits)?);
+                    let about = json!({
+                        "sha256": file["sha256"], "rows": limits.rows, "scale": variant.scale, "bandwidth": bandwidth,
+                        "shares": [table.projection_share, table.sample_share, table.rank_share], "blocks": table.blocks,
+                        "approximation": format!("{:?}", method.approximation), "budget": budget,
+                        "first_seed": table.heading.first_seed,
+                    });
+                    let record = limits.store.record(about);
+                    cells.push(cell(table, method, &kernel, budget, (&data, &record), &limits)?);
                 }
             }
             findings.text(format!(
@@ -79,6 +87,7 @@ pub(super) fn run(
                 variant.bandwidth,
                 count(data.rows.len().min(limits.most_rows()) as u64)
             ));
+            limits.say_if_fewer(cells.iter().map(|cell| cell.runs.len() as u64), &mut findings);
             findings.table(shown(set, &cells));
             variants.push(json!({
                 "scale": variant.scale, "bandwidth_rule": variant.bandwidth, "bandwidth": bandwidth,
@@ -93,6 +102,7 @@ pub(super) fn run(
     let svg = side_by_side(&charts, 480 * charts.len() as u32, 480);
     findings.figure(study, "relative error of the kernel matrix against the budget", svg);
     findings.data = json!({ "run": limits.numbers(), "sets": sets });
+    findings.remark = limits.store.remark()?;
     Ok(findings)
 }
 
@@ -101,10 +111,16 @@ fn cell<'a>(
     method: &'a Method,
     kernel: &Kernel,
     budget: usize,
-    data: &Loaded,
+    (data, record): (&Loaded, &Record),
     limits: &Limits,
 ) -> Result<Cell<'a>> {
     let one = |order: u64| {
+        if let Some(kept) = record.run(order) {
+            return Ok(Some(kept));
+        }
+        if !limits.open() {
+            return Ok(None);
+        }
         let seed = table.heading.first_seed.wrapping_add(order);
         let (rows, _) = data.permuted(seed, limits.most_rows());
         let started = Instant::now();
@@ -112,10 +128,13 @@ fn cell<'a>(
         let features = map.features(rows.rows());
         let seconds = started.elapsed().as_secs_f64();
         drop(features);
-        Ok((map.relative_error(rows.rows()), seconds))
+        let run = (map.relative_error(rows.rows()), seconds);
+        record.keep_run(order, &run)?;
+        Ok(Some(run))
     };
-    let runs: Vec<Result<(f64, f64)>> = (0..limits.orders).into_par_iter().map(one).collect();
-    Ok(Cell { method, budget, runs: runs.into_iter().collect::<Result<_>>()? })
+    let runs: Vec<Result<Option<(f64, f64)>>> = (0..limits.orders).into_par_iter().map(one).collect();
+    let runs: Vec<Option<(f64, f64)>> = runs.into_iter().collect::<Result<_>>()?;
+    Ok(Cell { method, budget, runs: runs.into_iter().flatten().collect() })
 }
 
 /// The feature map after all rows.

@@ -1,42 +1,60 @@
 //! How large a run is, and whether it is on the data that the table speaks of; and the words for that.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use nystream::{Error, Result};
 use serde_json::{Value, json};
 
 use super::data::{Checked, checked};
 use super::file::{DataFile, Heading};
+use super::store::Store;
 use crate::findings::Findings;
 use crate::study::Settings;
 
 /// How much of a table is run.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Limits {
     pub orders: u64,
     pub rows: Option<usize>,
     pub folder: PathBuf,
+    pub store: Store,
     usual: u64,
+    deadline: Option<Instant>,
 }
 
 impl Limits {
-    pub fn new(settings: &Settings, heading: &Heading) -> Result<Self> {
+    pub fn new(study: &str, settings: &Settings, heading: &Heading) -> Result<Self> {
         let orders = settings.seeds_or(heading.permutations)?;
         let rows = settings.rows.map(|_| settings.rows_or(1000)).transpose()?;
         let Some(folder) = settings.data.clone() else {
             let found = "none".to_owned();
             return Err(Error::InvalidParam { name: "data", found, expected: "the folder of the real sets" });
         };
-        Ok(Self { orders, rows, folder, usual: heading.permutations })
+        let store = Store::new(settings.cells.as_deref(), study)?;
+        let deadline = settings
+            .minutes
+            .and_then(|minutes| Instant::now().checked_add(Duration::from_secs(minutes.saturating_mul(60))));
+        Ok(Self { orders, rows, folder, store, usual: heading.permutations, deadline })
     }
 
     pub fn most_rows(&self) -> usize {
         self.rows.unwrap_or(usize::MAX)
     }
 
+    /// Whether another run may begin.
+    pub fn open(&self) -> bool {
+        self.deadline.is_none_or(|deadline| Instant::now() < deadline)
+    }
+
     /// Whether targets can be judged.
     pub fn whole(&self) -> bool {
         self.rows.is_none() && self.orders >= self.usual
+    }
+
+    /// Whether a cell with so many orders can be judged.
+    pub fn enough(&self, orders: u64) -> bool {
+        self.whole() && orders >= self.usual
     }
 
     /// Begins the report: where the table comes from, how much of it was run, how open questions were read.
@@ -49,14 +67,24 @@ impl Limits {
         let rows = self.rows.map_or_else(String::new, |rows| format!(", cut to the first {rows} rows of each"));
         let judged = if self.whole() { "" } else { " Targets are not judged on so little." };
         findings.text(format!(
-            "{} Means ± standard deviations over {orders}, seeds from {}{rows}. Runs share {} threads, and times are those \
-             of single runs.{judged}",
+            "{} Means ± standard deviations over {orders}, seeds from {}{rows}. Runs share {} threads; times are those \
+             of single runs, for learners of the fastest.{judged}",
             heading.source,
             heading.first_seed,
             rayon::current_num_threads(),
         ));
         heading.notes.iter().for_each(|note| findings.text(note));
         findings
+    }
+
+    /// Says in the report if some cells have fewer orders than were asked for.
+    pub fn say_if_fewer(&self, orders: impl Iterator<Item = u64>, findings: &mut Findings) {
+        let orders: Vec<u64> = orders.collect();
+        let (least, most) = (orders.iter().min().unwrap_or(&0), orders.iter().max().unwrap_or(&0));
+        if *least < self.orders {
+            let between = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            findings.text(format!("**Limited in time: {between} orders instead of {}.**", self.orders));
+        }
     }
 
     /// Whether there is such a file, and says in the report if it is missing or another.

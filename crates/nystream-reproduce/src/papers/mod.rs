@@ -13,6 +13,7 @@ mod file;
 mod kernels;
 mod limits;
 mod online;
+mod store;
 #[cfg(test)]
 mod tests;
 

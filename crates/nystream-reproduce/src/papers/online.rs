@@ -1,7 +1,7 @@
 //! Tables of learners over sets: ours beside the printed value, and the difference.
 
 use nystream::Result;
-use nystream::learner::online::Targets;
+use nystream::learner::online::{Order, Targets, find};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, Task};
@@ -9,7 +9,8 @@ use super::data::Loaded;
 use super::file::{Contender, OnlineSet, OnlineTable, Target, TuneOn, Variant};
 use super::limits::Limits;
 use crate::findings::{Findings, Verdict};
-use crate::plot::{Chart, Kind, Series, side_by_side};
+use crate::plot::{Chart, Kind, Series, grid, side_by_side};
+use crate::statistics::mean;
 use crate::study::Settings;
 use crate::table::{Align, Table, count, significant};
 
@@ -29,7 +30,7 @@ pub(super) fn run(
     settings: &Settings,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Findings> {
-    let limits = Limits::new(settings, &table.heading)?;
+    let limits = Limits::new(study, settings, &table.heading)?;
     let mut findings = limits.begin(study, &table.heading);
     let (mut done, mut sets) = (Vec::new(), Vec::new());
     for set in &table.sets {
@@ -40,9 +41,12 @@ pub(super) fn run(
         }
         let mut blocks = Vec::new();
         for variant in &set.variants {
-            let block = block(study, table, set, variant, &limits, stage)?;
+            let sha256 = file["sha256"].as_str().unwrap_or_default();
+            let block = block(study, table, (set, variant), sha256, &limits, stage)?;
             findings.text(&block.title);
-            findings.table(shown(set, &block));
+            let orders = block.cells.iter().filter(|(_, cell)| cell.runs.is_ok()).map(|(_, cell)| cell.orders());
+            limits.say_if_fewer(orders, &mut findings);
+            findings.table(shown(set, &block, limits.orders));
             for (contender, cell) in &block.cells {
                 if let Err(why) = &cell.runs {
                     findings.text(format!("{} has no result: {why}.", contender.title));
@@ -51,23 +55,29 @@ pub(super) fn run(
             blocks.push(block);
         }
         let name = format!("{study}-{}", set.name.replace('.', "-"));
-        findings.figure(&name, format!("{}: error against time a row", set.name), figure(set, &blocks));
+        let charts: Vec<Chart> = blocks.iter().map(|block| chart(set, block)).collect();
+        let svg = side_by_side(&charts, 720 * charts.len() as u32, 480);
+        findings.figure(&name, format!("{}: error against time a row", set.name), svg);
         let variants: Vec<Value> = blocks.iter().map(|block| block.numbers.clone()).collect();
         sets.push(json!({ "name": set.name, "data": file, "budget": set.budget, "variants": variants }));
         done.push((set, blocks));
     }
     limits.require_any(!done.is_empty())?;
+    findings.heading("All sets");
+    findings.text("Each set under the reading of it with the smallest mean error of all learners.");
+    findings.figure(study, "error against time a row, all sets", overview(&done));
     findings.heading("Targets");
-    findings.verdicts(verdicts(table, &done, limits.whole()));
+    findings.verdicts(verdicts(table, &done, &limits));
     findings.data = json!({ "run": limits.numbers(), "sets": sets });
+    findings.remark = limits.store.remark()?;
     Ok(findings)
 }
 
 fn block<'a>(
     study: &str,
     table: &'a OnlineTable,
-    set: &'a OnlineSet,
-    variant: &'a Variant,
+    (set, variant): (&'a OnlineSet, &'a Variant),
+    sha256: &str,
     limits: &Limits,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Block<'a>> {
@@ -75,13 +85,14 @@ fn block<'a>(
     let kernel = data.kernel(variant)?;
     let task = Task {
         data: &data,
+        scale: &variant.scale,
         kernel,
         adversarial: set.adversarial,
         tune_on: variant.tune_on,
         tune_share: set.tune_share,
         heading: &table.heading,
-        orders: limits.orders,
-        limit: limits.most_rows(),
+        limits,
+        sha256,
     };
     let mut cells = Vec::new();
     for contender in &table.learners {
@@ -136,7 +147,7 @@ fn decimals(kind: Targets) -> usize {
     }
 }
 
-fn shown(set: &OnlineSet, block: &Block) -> Table {
+fn shown(set: &OnlineSet, block: &Block, orders: u64) -> Table {
     let (error, undecided) = match block.kind {
         Targets::Classes => ("mistakes, %", "undecided"),
         Targets::Numbers => ("mean squared error", ""),
@@ -146,6 +157,11 @@ fn shown(set: &OnlineSet, block: &Block) -> Table {
     columns.push(("tuned", Align::Left));
     if !undecided.is_empty() {
         columns.push((undecided, Align::Right));
+    }
+    // A column of its own where they are not the same everywhere.
+    let fewer = block.cells.iter().any(|(_, cell)| cell.runs.is_ok() && cell.orders() < orders);
+    if fewer {
+        columns.push(("orders", Align::Right));
     }
     let mut table = Table::new(&columns);
     let (unit, digits) = (unit(block.kind), decimals(block.kind));
@@ -158,9 +174,9 @@ fn shown(set: &OnlineSet, block: &Block) -> Table {
         }));
         let seconds = or_empty(printed.and_then(|p| p.seconds).map(|s| s.to_string()));
         let atoms = or_empty(printed.and_then(|p| p.atoms).map(|a| a.to_string()));
-        if cell.runs.is_err() {
-            let none = String::new;
-            table.row([contender.title.clone(), "none".into(), theirs, none(), none(), seconds]);
+        if cell.orders() == 0 {
+            let (none, found) = (String::new, if cell.runs.is_ok() { "not run" } else { "none" });
+            table.row([contender.title.clone(), found.into(), theirs, none(), none(), seconds]);
             continue;
         }
         let ours = unit * cell.error();
@@ -178,31 +194,54 @@ fn shown(set: &OnlineSet, block: &Block) -> Table {
         if !undecided.is_empty() {
             row.push(format!("{:.1}", cell.undecided()));
         }
+        if fewer {
+            row.push(cell.orders().to_string());
+        }
         table.row(row);
     }
     table
 }
 
-fn figure(set: &OnlineSet, blocks: &[Block]) -> String {
-    let chart = |block: &Block| {
-        let unit = unit(block.kind);
-        let point = |(contender, cell): &(&Contender, Cell)| {
-            let place = (1e6 * cell.seconds() / cell.rows as f64, unit * cell.error());
-            Series::new(contender.title.clone(), Kind::Labelled, vec![place])
-        };
-        Chart {
-            title: format!("{}, {}", set.name, block.variant.words()),
-            x_label: "microseconds a row".into(),
-            y_label: if block.kind == Targets::Classes { "mistakes, %" } else { "mean squared error" }.into(),
-            log_x: true,
-            log_y: block.kind == Targets::Numbers,
-            series: block.cells.iter().map(point).collect(),
-        }
+fn chart(set: &OnlineSet, block: &Block) -> Chart {
+    let unit = unit(block.kind);
+    let point = |(contender, cell): &(&Contender, Cell)| {
+        let place = (1e6 * cell.seconds() / cell.rows as f64, unit * cell.error());
+        Series::new(contender.title.clone(), Kind::Labelled, vec![place]).in_group(group(contender))
     };
-    side_by_side(&blocks.iter().map(chart).collect::<Vec<_>>(), 720 * blocks.len() as u32, 480)
+    Chart {
+        title: format!("{}, {}", set.name, block.variant.words()),
+        x_label: "microseconds a row".into(),
+        y_label: if block.kind == Targets::Classes { "mistakes, %" } else { "mean squared error" }.into(),
+        log_x: true,
+        log_y: block.kind == Targets::Numbers,
+        series: block.cells.iter().map(point).collect(),
+    }
 }
 
-fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], whole: bool) -> Vec<Verdict> {
+/// Colours tell SkeGD, the streaming ridge, other learners of second order, and those of first order apart.
+fn group(contender: &Contender) -> usize {
+    match find(&contender.learner) {
+        Ok(entry) if entry.name == "skegd" => 0,
+        Ok(entry) if entry.name == "streaming-ridge" => 1,
+        Ok(entry) if entry.order == Order::Second => 2,
+        _ => usize::MAX,
+    }
+}
+
+/// All sets in one picture, each under the reading that suits the learners best.
+fn overview(done: &[(&OnlineSet, Vec<Block>)]) -> String {
+    let whole =
+        |block: &Block| mean(block.cells.iter().filter(|(_, cell)| cell.orders() > 0).map(|(_, cell)| cell.error()));
+    let best = |(set, blocks): &(&OnlineSet, Vec<Block>)| {
+        let empty = |block: &Block| block.cells.iter().filter(|(_, cell)| cell.orders() == 0).count();
+        let order = |a: &&Block, b: &&Block| empty(a).cmp(&empty(b)).then(whole(a).total_cmp(&whole(b)));
+        let block = blocks.iter().min_by(order)?;
+        Some(chart(set, block))
+    };
+    grid(&done.iter().filter_map(best).collect::<Vec<_>>(), 2, 600, 430)
+}
+
+fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], limits: &Limits) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for target in &table.targets {
         for (set, blocks) in done {
@@ -211,7 +250,8 @@ fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], whole: bool)
             let found: Vec<String> = judged.iter().map(|(_, found, _)| found.clone()).collect();
             let met = judged.iter().any(|(_, _, met)| *met);
             let mut verdict = Verdict::new(format!("{}: {words}", set.name), found.join("; "), met);
-            verdict.met = verdict.met.filter(|_| whole);
+            let cells = || blocks.iter().flat_map(|block| &block.cells).filter(|(_, cell)| cell.runs.is_ok());
+            verdict.met = verdict.met.filter(|_| cells().all(|(_, cell)| limits.enough(cell.orders())));
             verdicts.push(verdict);
         }
     }
@@ -221,8 +261,8 @@ fn verdicts(table: &OnlineTable, done: &[(&OnlineSet, Vec<Block>)], whole: bool)
 /// An error as it is shown; "none" where the learner has no result.
 fn written(block: &Block, cell: &Cell) -> String {
     match &cell.runs {
-        Ok(_) => format!("{:.*}", decimals(block.kind), unit(block.kind) * cell.error()),
-        Err(_) => "none".to_owned(),
+        Ok(runs) if !runs.is_empty() => format!("{:.*}", decimals(block.kind), unit(block.kind) * cell.error()),
+        _ => "none".to_owned(),
     }
 }
 
@@ -245,7 +285,7 @@ fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, Str
         Target::Best { title } => {
             let ours = cell(title)?;
             let others = block.cells.iter().filter(|(contender, _)| contender.title != *title);
-            let others = others.filter(|(_, cell)| cell.runs.is_ok());
+            let others = others.filter(|(_, cell)| cell.orders() > 0);
             let (best, cell) = others.min_by(|a, b| a.1.error().total_cmp(&b.1.error()))?;
             let (here, there) = (written(block, ours), written(block, cell));
             let found = format!("{here} beside {there} of {} ({})", best.title, block.variant.words());

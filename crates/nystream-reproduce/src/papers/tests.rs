@@ -26,7 +26,7 @@ fn rings(rows: usize, seed: u64) -> String {
 }
 
 fn settings(folder: &TempDir, seeds: u64) -> Settings {
-    Settings { seeds: Some(seeds), rows: None, data: Some(folder.path().to_owned()) }
+    Settings { seeds: Some(seeds), data: Some(folder.path().to_owned()), ..Settings::default() }
 }
 
 /// Everything but times, which differ from run to run.
@@ -227,4 +227,45 @@ fn kernel_tables_and_figures_run_small() {
     // s_m = B/2 atoms; and the number of blocks is used.
     assert_eq!((&point(0, 0)["runs"]["atoms"][0], &point(0, 1)["runs"]["atoms"][0]), (&5.into(), &20.into()));
     assert_ne!(point(1, 0)["mean"], point(1, 1)["mean"]);
+}
+
+#[test]
+fn a_run_that_is_broken_off_and_resumed_reports_the_same() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("rings.libsvm"), rings(400, 6)).unwrap();
+    let mut table = small_online();
+    table.sets[0].tune_share = 0.2;
+    let unbroken = online::run("toy", &table, &settings(&folder, 3), &mut |_| {}).unwrap();
+    assert_eq!(unbroken.remark, None);
+
+    let kept = |seeds| Settings { cells: Some(folder.path().join("cells")), ..settings(&folder, seeds) };
+    // The first learner with two orders, then a crash before the second begins.
+    let crash = std::panic::catch_unwind(|| {
+        online::run("toy", &table, &kept(2), &mut |stage| assert!(!stage.contains("SkeGD"), "a crash, on purpose"))
+    });
+    assert!(crash.is_err());
+    // No time for anything else: what is there is shown.
+    let limited = Settings { minutes: Some(0), ..kept(3) };
+    let findings = online::run("toy", &table, &limited, &mut |_| {}).unwrap();
+    let text = findings.to_markdown();
+    assert!(text.contains("Limited in time: 0 to 2 orders instead of 3") && text.contains("not run"), "{text}");
+    assert!(findings.remark.unwrap().starts_with("2 of 2 runs were taken"));
+
+    let resumed = online::run("toy", &table, &kept(3), &mut |_| {}).unwrap();
+    assert!(resumed.remark.as_ref().unwrap().starts_with("2 of 9 runs were taken"), "{:?}", resumed.remark);
+    assert_eq!(timeless(&resumed), timeless(&unbroken));
+    assert_eq!(resumed.all_verdicts().collect::<Vec<_>>(), unbroken.all_verdicts().collect::<Vec<_>>());
+    // Once more: nothing is left to do, and even the times are the same.
+    let again = online::run("toy", &table, &kept(3), &mut |_| {}).unwrap();
+    assert!(again.remark.unwrap().starts_with("9 of 9 runs were taken"));
+    assert_eq!(again.parts, resumed.parts);
+
+    // Another budget, or other data: other cells, and the report says so.
+    table.sets[0].budget = 25;
+    let other = online::run("toy", &table, &kept(1), &mut |_| {}).unwrap();
+    let remark = other.remark.unwrap();
+    assert!(remark.starts_with("0 of 3 runs") && remark.contains("3 cells in its folder are of other"), "{remark}");
+    std::fs::write(folder.path().join("rings.libsvm"), rings(400, 7)).unwrap();
+    let other = online::run("toy", &table, &kept(1), &mut |_| {}).unwrap();
+    assert!(other.remark.unwrap().starts_with("0 of 3 runs"));
 }

@@ -2,6 +2,7 @@
 
 use super::axis::{Axis, drawable};
 use super::canvas::{Anchor, Canvas, Font, Ink, text_width};
+use super::labels::{self, Name, Rectangle};
 use super::{Chart, Kind, Series};
 
 const TEXT: Ink = Ink((0x22, 0x22, 0x22), 1.0);
@@ -38,18 +39,19 @@ struct Area {
     bottom: f64,
 }
 
-/// The charts in one row.
-pub fn document(charts: &[Chart], width: u32, height: u32) -> String {
-    let columns = charts.len().clamp(1, 40);
+/// The charts in rows of so many.
+pub fn document(charts: &[Chart], columns: usize, width: u32, height: u32) -> String {
+    let columns = columns.clamp(1, 40);
+    let rows = charts.len().div_ceil(columns).clamp(1, 40);
     let width = width.clamp(240 * columns as u32, 20_000);
-    let height = height.clamp(180, 20_000);
+    let height = height.clamp(180 * rows as u32, 20_000);
     Canvas::page(width, height, |canvas| {
         let (width, height) = (f64::from(width), f64::from(height));
         canvas.rectangle((0.0, 0.0), (width, height), PAPER);
-        let each = width / columns as f64;
-        for (column, chart) in charts.iter().take(columns).enumerate() {
-            let left = each * column as f64;
-            draw(chart, canvas, Area { left, top: 0.0, right: left + each, bottom: height });
+        let (each, high) = (width / columns as f64, height / rows as f64);
+        for (i, chart) in charts.iter().take(columns * rows).enumerate() {
+            let (left, top) = (each * (i % columns) as f64, high * (i / columns) as f64);
+            draw(chart, canvas, Area { left, top, right: left + each, bottom: top + high });
         }
     })
 }
@@ -119,27 +121,27 @@ fn draw(chart: &Chart, canvas: &mut Canvas, area: Area) {
     }
 }
 
-/// Names beside their dots, moved up or down where another name or dot is in the way.
+/// Names beside their dots.
 fn labels(canvas: &mut Canvas, all: &[Visible], inner: Area, place: impl Fn(f64, f64) -> (f64, f64)) {
-    let labelled = || all.iter().filter(|one| one.series.kind == Kind::Labelled);
-    let mut taken: Vec<(f64, f64, f64)> = Vec::new();
-    let dots: Vec<(f64, f64)> = labelled().flat_map(|one| &one.points).map(|&(x, y)| place(x, y)).collect();
-    taken.extend(dots.iter().map(|&(x, y)| (x - 5.0, x + 5.0, y)));
-    for one in labelled() {
+    let mut names = Vec::new();
+    for one in all.iter().filter(|one| one.series.kind == Kind::Labelled) {
         let width = text_width(&one.series.name, TICK_SIZE);
-        for &(x, y) in &one.points {
-            let (x, y) = place(x, y);
-            // On the side where there is room.
-            let right = x + 9.0 + width <= inner.right + RIGHT_MARGIN;
-            let (from, to) = if right { (x + 9.0, x + 9.0 + width) } else { (x - 9.0 - width, x - 9.0) };
-            let free = |at: f64, step: f64| !taken.iter().any(|t| from < t.1 && t.0 < to && (t.2 - at).abs() < step);
-            let shifts = [0.0, -13.0, 13.0, -26.0, 26.0, -39.0, 39.0];
-            let at = shifts.iter().map(|shift| y + shift).find(|&at| free(at, 12.0)).unwrap_or(y);
-            taken.push((from, to, at));
-            let anchor = if right { Anchor::Left } else { Anchor::Right };
-            let font = Font { size: TICK_SIZE, bold: false, upwards: false, anchor, ink: Ink(one.colour, 1.0) };
-            canvas.text(&one.series.name, (if right { from } else { to }, at), font);
+        names.extend(one.points.iter().map(|&(x, y)| (one, Name { dot: place(x, y), width })));
+    }
+    let room = Rectangle {
+        left: inner.left + 3.0,
+        top: inner.top - 6.0,
+        right: inner.right + RIGHT_MARGIN - 4.0,
+        bottom: inner.bottom - 3.0,
+    };
+    let spots = labels::spots(&names.iter().map(|(_, name)| *name).collect::<Vec<_>>(), TICK_SIZE, room);
+    for ((one, name), spot) in names.iter().zip(spots) {
+        if let Some(end) = spot.leader {
+            canvas.line(&[name.dot, end], 0.75, Ink(one.colour, 0.6));
         }
+        let anchor = if spot.leftwards { Anchor::Right } else { Anchor::Left };
+        let font = Font { size: TICK_SIZE, bold: false, upwards: false, anchor, ink: Ink(one.colour, 1.0) };
+        canvas.text(&one.series.name, spot.at, font);
     }
 }
 
@@ -168,7 +170,9 @@ fn visible(chart: &Chart) -> Vec<Visible<'_>> {
     let mut next = 0;
     let mut all = Vec::new();
     for series in &chart.series {
-        let colour = if curves && series.kind == Kind::Points {
+        let colour = if let Some(group) = series.group {
+            PALETTE.get(group).copied().unwrap_or(DATA)
+        } else if curves && series.kind == Kind::Points {
             DATA
         } else {
             next += 1;

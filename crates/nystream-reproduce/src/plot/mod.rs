@@ -12,6 +12,7 @@ mod axis;
 mod builders;
 mod canvas;
 mod draw;
+mod labels;
 #[cfg(test)]
 mod tests;
 
@@ -43,12 +44,20 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
     /// Line, dots or band.
     pub kind: Kind,
+    /// A group that shares a colour with others of its number; without one, the next colour.
+    pub group: Option<usize>,
 }
 
 impl Series {
     /// A series of this kind.
     pub fn new(name: impl Into<String>, kind: Kind, points: Vec<(f64, f64)>) -> Self {
-        Self { name: name.into(), points, kind }
+        Self { name: name.into(), points, kind, group: None }
+    }
+
+    /// The same in the colour of a group: blue, vermilion, green, purple, orange, sky blue, and grey from the seventh on.
+    pub fn in_group(mut self, group: usize) -> Self {
+        self.group = Some(group);
+        self
     }
 }
 
@@ -77,5 +86,13 @@ impl Chart {
 
 /// Charts in one row, in one SVG document of this size in pixels (at least 240 × 180 for each chart).
 pub fn side_by_side(charts: &[Chart], width: u32, height: u32) -> String {
-    draw::document(charts, width, height)
+    draw::document(charts, charts.len(), width, height)
+}
+
+/// Small multiples: charts in rows of so many, each of this size in pixels (at least 240 × 180).
+pub fn grid(charts: &[Chart], columns: usize, width: u32, height: u32) -> String {
+    let columns = columns.clamp(1, charts.len().max(1));
+    let rows = charts.len().div_ceil(columns).max(1);
+    let all = |count: usize, one: u32, least: u32| one.max(least).saturating_mul(count.try_into().unwrap_or(u32::MAX));
+    draw::document(charts, columns, all(columns, width, 240), all(rows, height, 180))
 }

@@ -112,6 +112,25 @@ fn two_charts_stand_side_by_side() {
 }
 
 #[test]
+fn small_multiples_fill_rows_and_groups_share_a_colour() {
+    let one = |title: &str, group| {
+        let dot = Series::new("name", Kind::Labelled, vec![(1.0, 1.0)]).in_group(group);
+        Chart { title: title.into(), series: vec![dot], ..Chart::default() }
+    };
+    let svg = grid(&[one("first", 1), one("second", 9), one("third", 1)], 2, 400, 300);
+    check(&svg);
+    assert!(svg.starts_with("<svg width=\"800\" height=\"600\""), "{svg}");
+    let at = |title: &str, axis: &str| -> f64 {
+        let tag = &svg[svg[..svg.find(title).unwrap()].rfind("<text").unwrap()..];
+        tag.split(&format!(" {axis}=\"")).nth(1).unwrap().split('"').next().unwrap().parse().unwrap()
+    };
+    assert_eq!((at("second", "x") - at("first", "x"), at("second", "y")), (400.0 * 8.0, at("first", "y")));
+    assert_eq!((at("third", "x"), at("third", "y") - at("first", "y")), (at("first", "x"), 300.0 * 8.0));
+    // A dot and a name each.
+    assert_eq!((count(&svg, "#D55E00"), count(&svg, "#707070")), (4, 2));
+}
+
+#[test]
 fn learning_curves_have_references_across() {
     let chart = learning_curve("RMSE", &[("ours", vec![(10.0, 1.0), (1000.0, 0.5)])], &[("exact", 0.4)]);
     assert_eq!(chart.series[1].points, [(10.0, 0.4), (1000.0, 0.4)]);
