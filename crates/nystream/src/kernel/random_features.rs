@@ -7,7 +7,7 @@
 
 use pulp::Simd;
 
-use super::sincos::sin_cos_lanes;
+use super::sincos::{sin_cos_abreast, sin_cos_lanes};
 use super::spec::Kernel;
 use super::support::sparse_products;
 use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, vectorised};
@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::random::Generator;
 use crate::rows::Row;
 
+/// Registers of frequencies taken together.
+const WIDE: usize = 8;
 /// Bytes that the frequencies may take.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -24,6 +26,8 @@ pub struct RandomFeatures {
     panels: Vec<Lanes>,
     features: usize,
     frequencies: usize,
+    /// 1/√frequencies
+    scale: f64,
 }
 
 impl RandomFeatures {
@@ -56,7 +60,8 @@ impl RandomFeatures {
                 lanes.0[i % LANES] = scale * rng.normal();
             }
         }
-        Ok(Self { panels, features, frequencies })
+        let scale = 1.0 / (frequencies as f64).sqrt();
+        Ok(Self { panels, features, frequencies, scale })
     }
 
     /// Numbers that stand for a row: the features, and zeros that fill the last panel.
@@ -104,9 +109,53 @@ struct FeatureTask<'a> {
 
 impl Vectorised for FeatureTask<'_> {
     #[inline(always)]
-    fn run<const FMA: bool, S: Simd>(self, _: S) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
+        if FMA && LANES.is_multiple_of(WIDE * S::F64_LANES) { self.in_registers(simd) } else { self.in_lanes::<FMA>() }
+    }
+}
+
+impl FeatureTask<'_> {
+    /// Angles, sines and cosines without leaving the registers.
+    #[inline(always)]
+    fn in_registers<S: Simd>(self, simd: S) {
         let Self { map, x, weights, out, sum } = self;
-        let scale = 1.0 / (map.frequencies as f64).sqrt();
+        let scale = simd.splat_f64s(map.scale);
+        let width = WIDE * S::F64_LANES;
+        let mut total = [simd.splat_f64s(0.0); 2];
+        let pairs = out.chunks_exact_mut(2 * LANES).zip(weights.chunks_exact(2 * LANES));
+        for (p, (out, weights)) in pairs.enumerate() {
+            let panel = &map.panels[p * map.features..(p + 1) * map.features];
+            let (sines_out, cosines_out) = out.split_at_mut(LANES);
+            let (sine_weights, cosine_weights) = weights.split_at(LANES);
+            let used = (map.frequencies - p * LANES).min(LANES);
+            for start in (0..used).step_by(width) {
+                let angles = angles::<S>(simd, panel, start / S::F64_LANES, x);
+                let (sines, cosines) = sin_cos_abreast(simd, angles);
+                let part = start..start + width;
+                let to = (
+                    S::as_mut_simd_f64s(&mut sines_out[part.clone()]).0,
+                    S::as_mut_simd_f64s(&mut cosines_out[part.clone()]).0,
+                );
+                let by = (S::as_simd_f64s(&sine_weights[part.clone()]).0, S::as_simd_f64s(&cosine_weights[part]).0);
+                for i in 0..WIDE {
+                    to.0[i] = simd.mul_f64s(sines[i], scale);
+                    to.1[i] = simd.mul_f64s(cosines[i], scale);
+                    total[0] = simd.mul_add_f64s(to.0[i], by.0[i], total[0]);
+                    total[1] = simd.mul_add_f64s(to.1[i], by.1[i], total[1]);
+                }
+            }
+            // The cosine of a frequency that is not there is not 0; what stood there may not count either.
+            if used < LANES {
+                sines_out[used..].fill(0.0);
+                cosines_out[used..].fill(0.0);
+            }
+        }
+        *sum = simd.reduce_sum_f64s(simd.add_f64s(total[0], total[1]));
+    }
+
+    #[inline(always)]
+    fn in_lanes<const FMA: bool>(self) {
+        let Self { map, x, weights, out, sum } = self;
         let mut total = [0.0; LANES];
         let (out, _) = out.as_chunks_mut::<LANES>();
         let (weights, _) = weights.as_chunks::<LANES>();
@@ -119,8 +168,8 @@ impl Vectorised for FeatureTask<'_> {
             };
             let (mut sines, mut cosines) = sin_cos_lanes::<FMA>(&angles);
             for i in 0..LANES {
-                sines[i] *= scale;
-                cosines[i] *= scale;
+                sines[i] *= map.scale;
+                cosines[i] *= map.scale;
             }
             // The cosine of a frequency that is not there is not 0.
             let used = map.frequencies - p * LANES;
@@ -136,6 +185,29 @@ impl Vectorised for FeatureTask<'_> {
         }
         *sum = total.iter().sum();
     }
+}
+
+/// Inner products of a row with the frequencies of some registers of a panel, from register `at` on.
+#[inline(always)]
+fn angles<S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; WIDE] {
+    let mut sums = [simd.splat_f64s(0.0); WIDE];
+    let mut add = |lanes: &Lanes, value: f64| {
+        let (value, registers) = (simd.splat_f64s(value), &S::as_simd_f64s(&lanes.0).0[at..at + WIDE]);
+        for i in 0..WIDE {
+            sums[i] = simd.mul_add_f64s(registers[i], value, sums[i]);
+        }
+    };
+    match x {
+        Row::Dense(point) => panel.iter().zip(point).for_each(|(lanes, value)| add(lanes, *value)),
+        Row::Sparse { indices, values } => {
+            for (&k, &value) in indices.iter().zip(values) {
+                if let Some(lanes) = panel.get(k as usize) {
+                    add(lanes, value);
+                }
+            }
+        }
+    }
+    sums
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@
 use pulp::Simd;
 
 use super::spec::Kernel;
+use super::support_gaussian::{AgainstPanels, fits, lane_distance};
 use super::support_lists::Lists;
 use super::transform::{NO_POINT, Norms, Transform};
 use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, squared_distances, store, vectorised};
@@ -296,10 +297,13 @@ struct SupportTask<'a> {
 impl Vectorised for SupportTask<'_> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
-        // A copy of the loop for the kernel used most, without a choice inside.
-        match self.set.transform {
-            Transform::Gaussian { rate } => self.panels::<FMA, S>(simd, &Transform::Gaussian { rate }),
-            transform => self.panels::<FMA, S>(simd, &transform),
+        match (self.set.transform, &self.set.store) {
+            (Transform::Gaussian { rate }, Store::Panels(panels)) if FMA && fits::<S>() => {
+                let Self { set, x, weights, out, sum } = self;
+                let (features, norms) = (set.features, &set.norms[..]);
+                *sum = AgainstPanels { rate, x, panels: &panels.lanes, features, norms, weights, out }.run(simd);
+            }
+            (transform, _) => self.panels::<FMA, S>(simd, &transform),
         }
     }
 }
@@ -366,19 +370,6 @@ pub(super) fn sparse_products<const FMA: bool>(panel: &[Lanes], indices: &[u32],
         }
     }
     sums
-}
-
-/// Squared distance of one lane of a panel to a sparse row, from differences.
-fn lane_distance(panel: &[Lanes], lane: usize, indices: &[u32], values: &[f64]) -> f64 {
-    let mut next = 0;
-    let mut sum = 0.0;
-    for (k, lanes) in panel.iter().enumerate() {
-        let hit = indices.get(next).is_some_and(|&index| index as usize == k);
-        let difference = lanes.0[lane] - if hit { values[next] } else { 0.0 };
-        sum += difference * difference;
-        next += usize::from(hit);
-    }
-    sum
 }
 
 /// Adds weights times values, of the lanes that are used.
