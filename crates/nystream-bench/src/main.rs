@@ -83,8 +83,9 @@ fn run(options: &Options) -> Outcome<bool> {
                 sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
             }
             Name::Rows => rows::run(),
-            Name::Learners => learners::run(options.rows, options.seed)
-                .and_then(|()| learner_length::run(options.rows, options.seed)),
+            Name::Learners => {
+                learners::run(options.rows, options.seed).and_then(|()| learner_length::run(options.rows, options.seed))
+            }
             Name::Stream => stream::run(scratch.path(), options.rows),
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {

@@ -7,7 +7,7 @@
 
 use pulp::Simd;
 
-use super::sincos::{sin_cos_abreast, sin_cos_lanes};
+use super::sincos::{LARGEST, sin_cos_lanes, sin_cos_register};
 use super::spec::Kernel;
 use super::support::sparse_products;
 use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, vectorised};
@@ -28,6 +28,8 @@ pub struct RandomFeatures {
     frequencies: usize,
     /// 1/√frequencies
     scale: f64,
+    /// The largest norm of a frequency.
+    largest: f64,
 }
 
 impl RandomFeatures {
@@ -61,7 +63,11 @@ impl RandomFeatures {
             }
         }
         let scale = 1.0 / (frequencies as f64).sqrt();
-        Ok(Self { panels, features, frequencies, scale })
+        let largest = (0..frequencies).fold(0.0, |largest: f64, i| {
+            let panel = &panels[i / LANES * features..][..features];
+            largest.max(panel.iter().map(|lanes| lanes.0[i % LANES].powi(2)).sum::<f64>().sqrt())
+        });
+        Ok(Self { panels, features, frequencies, scale, largest })
     }
 
     /// Numbers that stand for a row: the features, and zeros that fill the last panel.
@@ -110,7 +116,13 @@ struct FeatureTask<'a> {
 impl Vectorised for FeatureTask<'_> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
-        if FMA && LANES.is_multiple_of(WIDE * S::F64_LANES) { self.in_registers(simd) } else { self.in_lanes::<FMA>() }
+        // No angle is larger than the product of the norms.
+        let small = self.map.largest * self.x.squared_norm().sqrt() < LARGEST;
+        if FMA && small && LANES.is_multiple_of(WIDE * S::F64_LANES) {
+            self.in_registers(simd);
+        } else {
+            self.in_lanes::<FMA>();
+        }
     }
 }
 
@@ -119,38 +131,33 @@ impl FeatureTask<'_> {
     #[inline(always)]
     fn in_registers<S: Simd>(self, simd: S) {
         let Self { map, x, weights, out, sum } = self;
-        let scale = simd.splat_f64s(map.scale);
-        let width = WIDE * S::F64_LANES;
         let mut total = [simd.splat_f64s(0.0); 2];
         let pairs = out.chunks_exact_mut(2 * LANES).zip(weights.chunks_exact(2 * LANES));
         for (p, (out, weights)) in pairs.enumerate() {
             let panel = &map.panels[p * map.features..(p + 1) * map.features];
-            let (sines_out, cosines_out) = out.split_at_mut(LANES);
-            let (sine_weights, cosine_weights) = weights.split_at(LANES);
             let used = (map.frequencies - p * LANES).min(LANES);
-            for start in (0..used).step_by(width) {
-                let angles = angles::<S>(simd, panel, start / S::F64_LANES, x);
-                let (sines, cosines) = sin_cos_abreast(simd, angles);
-                let part = start..start + width;
-                let to = (
-                    S::as_mut_simd_f64s(&mut sines_out[part.clone()]).0,
-                    S::as_mut_simd_f64s(&mut cosines_out[part.clone()]).0,
-                );
-                let by = (S::as_simd_f64s(&sine_weights[part.clone()]).0, S::as_simd_f64s(&cosine_weights[part]).0);
-                for i in 0..WIDE {
-                    to.0[i] = simd.mul_f64s(sines[i], scale);
-                    to.1[i] = simd.mul_f64s(cosines[i], scale);
-                    total[0] = simd.mul_add_f64s(to.0[i], by.0[i], total[0]);
-                    total[1] = simd.mul_add_f64s(to.1[i], by.1[i], total[1]);
-                }
+            let mut start = 0;
+            while start < used {
+                let at = start / S::F64_LANES;
+                start += if used - start > WIDE / 2 * S::F64_LANES {
+                    group::<WIDE, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
+                } else {
+                    const HALF: usize = WIDE / 2;
+                    group::<HALF, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
+                };
             }
-            // The cosine of a frequency that is not there is not 0; what stood there may not count either.
             if used < LANES {
-                sines_out[used..].fill(0.0);
-                cosines_out[used..].fill(0.0);
+                // The cosine of a frequency that is not there is not 0, and was summed.
+                let (mut surplus, (sines, cosines)) = (0.0, out.split_at_mut(LANES));
+                for i in used..start.min(LANES) {
+                    surplus += cosines[i] * weights[LANES + i];
+                }
+                sines[used..].fill(0.0);
+                cosines[used..].fill(0.0);
+                *sum -= surplus;
             }
         }
-        *sum = simd.reduce_sum_f64s(simd.add_f64s(total[0], total[1]));
+        *sum += simd.reduce_sum_f64s(simd.add_f64s(total[0], total[1]));
     }
 
     #[inline(always)]
@@ -189,11 +196,11 @@ impl FeatureTask<'_> {
 
 /// Inner products of a row with the frequencies of some registers of a panel, from register `at` on.
 #[inline(always)]
-fn angles<S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; WIDE] {
-    let mut sums = [simd.splat_f64s(0.0); WIDE];
+fn angles<const N: usize, S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; N] {
+    let mut sums = [simd.splat_f64s(0.0); N];
     let mut add = |lanes: &Lanes, value: f64| {
-        let (value, registers) = (simd.splat_f64s(value), &S::as_simd_f64s(&lanes.0).0[at..at + WIDE]);
-        for i in 0..WIDE {
+        let (value, registers) = (simd.splat_f64s(value), &S::as_simd_f64s(&lanes.0).0[at..at + N]);
+        for i in 0..N {
             sums[i] = simd.mul_add_f64s(registers[i], value, sums[i]);
         }
     };
@@ -208,6 +215,34 @@ fn angles<S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; WID
         }
     }
     sums
+}
+
+/// Sines and cosines of some angles, from register `at` of their panel on, and their products with the weights; gives the
+/// number of angles.
+#[inline(always)]
+fn group<const N: usize, S: Simd>(
+    simd: S,
+    scale: f64,
+    angles: [S::f64s; N],
+    at: usize,
+    weights: &[f64],
+    out: &mut [f64],
+    total: &mut [S::f64s; 2],
+) -> usize {
+    let scale = simd.splat_f64s(scale);
+    let registers = LANES / S::F64_LANES;
+    let (weights, out) = (S::as_simd_f64s(weights).0, S::as_mut_simd_f64s(out).0);
+    let (sine_weights, cosine_weights) = (&weights[at..at + N], &weights[registers + at..registers + at + N]);
+    let (sines, cosines) = out.split_at_mut(registers);
+    let (sines, cosines) = (&mut sines[at..at + N], &mut cosines[at..at + N]);
+    for i in 0..N {
+        let (sine, cosine) = sin_cos_register(simd, angles[i]);
+        sines[i] = simd.mul_f64s(sine, scale);
+        cosines[i] = simd.mul_f64s(cosine, scale);
+        total[0] = simd.mul_add_f64s(sines[i], sine_weights[i], total[0]);
+        total[1] = simd.mul_add_f64s(cosines[i], cosine_weights[i], total[1]);
+    }
+    N * S::F64_LANES
 }
 
 #[cfg(test)]
@@ -242,6 +277,37 @@ mod tests {
             let mut dense = zeros.clone();
             map.weighted(Row::Dense(&x), &zeros, &mut dense);
             assert!(dense.iter().zip(&of_x).all(|(a, b)| (a - b).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn every_number_of_frequencies_and_every_size_of_angles() {
+        let kernel = Kernel::gaussian(1.0).unwrap();
+        for frequencies in [1, 4, 15, 16, 17, 31, 32, 33, 47, 49, 64, 100] {
+            let map = RandomFeatures::new(&kernel, 2, frequencies, &mut Generator::new(3)).unwrap();
+            // From angles around 1 to those that the library has to reduce.
+            for size in [1.0, 1e3, 1e7] {
+                let x = [0.7 * size, -0.4 * size];
+                // What stands in places without a feature must not matter.
+                let (weights, mut out) = (vec![0.5; map.len()], vec![7.0; map.len()]);
+                let found = map.weighted(Row::Dense(&x), &weights, &mut out);
+                let mut sum = 0.0;
+                for (p, part) in out.chunks_exact(2 * LANES).enumerate() {
+                    for i in 0..LANES {
+                        let at = |k: usize| map.panels[p * 2 + k].0[i];
+                        let angle = multiply_add::<true>(at(1), x[1], at(0) * x[0]);
+                        let there = p * LANES + i < frequencies;
+                        let expected = if there { (angle.sin(), angle.cos()) } else { (0.0, 0.0) };
+                        let scale = (frequencies as f64).sqrt();
+                        let apart =
+                            (part[i] * scale - expected.0).abs().max((part[LANES + i] * scale - expected.1).abs());
+                        // Angles are rounded before their sines are taken.
+                        assert!(apart < 1e-14 + 1e-15 * size, "{frequencies} {size} {apart}");
+                        sum += 0.5 * (part[i] + part[LANES + i]);
+                    }
+                }
+                assert!((found - sum).abs() < 1e-13 * (frequencies as f64), "{found} {sum}");
+            }
         }
     }
 

@@ -6,6 +6,7 @@
 use pulp::Simd;
 
 use super::exp::{ABREAST, exp_abreast};
+use super::support::Slot;
 use super::transform::{Norms, Transform};
 use super::vector::{LANES, Lanes};
 use crate::rows::Row;
@@ -26,6 +27,7 @@ pub(super) struct AgainstPanels<'a> {
     pub(super) panels: &'a [Lanes],
     pub(super) features: usize,
     pub(super) norms: &'a [Norms],
+    pub(super) slots: &'a [Slot],
     /// One a centre, or none.
     pub(super) weights: &'a [f64],
     pub(super) out: &'a mut [f64],
@@ -35,14 +37,15 @@ impl AgainstPanels<'_> {
     /// Kernels into `out`; gives their sum times the weights.
     #[inline(always)]
     pub(super) fn run<S: Simd>(self, simd: S) -> f64 {
-        let Self { rate, x, panels, features, norms, weights, out } = self;
+        let Self { rate, x, panels, features, norms, slots, weights, out } = self;
         let row = Point { x, norm: x.squared_norm(), rate };
         let width = WIDE * S::F64_LANES;
         for (g, out) in out.chunks_mut(width).enumerate() {
             let start = g * width;
             let p = start / LANES;
             let at = (start % LANES) / S::F64_LANES;
-            let panel = Panel { lanes: &panels[p * features..(p + 1) * features], norms: &norms[p], at };
+            let lanes = &panels[p * features..(p + 1) * features];
+            let panel = Panel { lanes, norms: &norms[p], slots: &slots[start..], at };
             if out.len() > width / 2 {
                 let exponents = row.exponents::<WIDE, S>(simd, &panel, out.len());
                 let (left, right) = out.split_at_mut(width / 2);
@@ -64,6 +67,8 @@ impl AgainstPanels<'_> {
 struct Panel<'a> {
     lanes: &'a [Lanes],
     norms: &'a Norms,
+    /// From that register on.
+    slots: &'a [Slot],
     at: usize,
 }
 
@@ -137,22 +142,9 @@ fn look_again(transform: &Transform, panel: &Panel, first: usize, point: &Point,
     for (i, squared) in squared.iter_mut().enumerate() {
         let limit = transform.trusted_from(panel.norms.lanes.0[first + i] + point.norm);
         if *squared < limit || limit == f64::INFINITY {
-            *squared = lane_distance(panel.lanes, first + i, indices, values);
+            *squared = panel.slots[i].squared_distance(panel.lanes, first + i, indices, values);
         }
     }
-}
-
-/// Squared distance of one lane of a panel to a sparse row, from differences.
-pub(super) fn lane_distance(panel: &[Lanes], lane: usize, indices: &[u32], values: &[f64]) -> f64 {
-    let mut next = 0;
-    let mut sum = 0.0;
-    for (k, lanes) in panel.iter().enumerate() {
-        let hit = indices.get(next).is_some_and(|&index| index as usize == k);
-        let difference = lanes.0[lane] - if hit { values[next] } else { 0.0 };
-        sum += difference * difference;
-        next += usize::from(hit);
-    }
-    sum
 }
 
 /// Writes the values that are used.

@@ -14,6 +14,7 @@ mod gram;
 mod growing;
 mod packed;
 mod randomised;
+mod tiles;
 mod triangle;
 mod vectorised;
 
@@ -22,11 +23,12 @@ pub use columns::add_column_products;
 pub(crate) use columns::dot;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
-pub(crate) use fused::{add_scaled, add_transposed_times, times, triangle_twice};
+pub(crate) use fused::{add_gram_times, add_scaled, add_transposed_times, times};
 pub use gram::GramSum;
 pub use growing::{GrowingFactor, GrowingSymmetric};
 pub use randomised::Svd;
 pub(crate) use randomised::product;
+pub(crate) use tiles::TiledTriangle;
 pub(crate) use triangle::Triangle;
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 
