@@ -7,6 +7,9 @@ mod fit;
 mod generate;
 mod kernel;
 mod kernel_block;
+mod learner_data;
+mod learner_length;
+mod learners;
 mod machine;
 mod memory;
 mod options;
@@ -80,6 +83,9 @@ fn run(options: &Options) -> Outcome<bool> {
                 sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
             }
             Name::Rows => rows::run(),
+            Name::Learners => {
+                learners::run(options.rows, options.seed).and_then(|()| learner_length::run(options.rows, options.seed))
+            }
             Name::Stream => stream::run(scratch.path(), options.rows),
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {

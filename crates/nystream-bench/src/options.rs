@@ -13,12 +13,13 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
   sketch         cost of SQUEAK and INK-ESTIMATE; atoms of equal number beside BLESS
   rows           ours alone: single rows through the streaming learner, predict and learn
   stream         ours alone: the streaming learner on whole streams: speed, and 10^5 to 10^7 rows (takes ten minutes)
+  learners       ours alone: every online learner on real sets of NYSTREAM_DATA beside its bare kernel evaluations
   accuracy       real sets of NYSTREAM_DATA beside tuned scikit-learn (hours the first time)
   kernel-block   ours alone: blocks and single rows; runs only when named
 
-  --rows N       rows of the larger file of `memory` and of the longest stream of `sketch` and of `stream`; targets
-                 that need the full size are then not judged
-  --seed N       of `accuracy` (default: 1)
+  --rows N       rows of the larger file of `memory`, of the longest stream of `sketch`, of `stream` and of `learners`;
+                 targets that need the full size are then not judged
+  --seed N       of `accuracy`, and of the order of rows of `learners` (default: 1)
   --out DIR      for scratch files and the tuned peer's results (default: target/bench)
 ";
 
@@ -32,14 +33,24 @@ pub enum Name {
     Sketch,
     Rows,
     Stream,
+    Learners,
     Accuracy,
     KernelBlock,
 }
 
 impl Name {
     /// Those that run when none is named.
-    const USUAL: [Self; 8] =
-        [Self::Kernel, Self::Fit, Self::Memory, Self::Csv, Self::Sketch, Self::Rows, Self::Stream, Self::Accuracy];
+    const USUAL: [Self; 9] = [
+        Self::Kernel,
+        Self::Fit,
+        Self::Memory,
+        Self::Csv,
+        Self::Sketch,
+        Self::Rows,
+        Self::Stream,
+        Self::Learners,
+        Self::Accuracy,
+    ];
 
     /// As a person writes it.
     pub fn word(self) -> &'static str {
@@ -51,6 +62,7 @@ impl Name {
             Self::Sketch => "sketch",
             Self::Rows => "rows",
             Self::Stream => "stream",
+            Self::Learners => "learners",
             Self::Accuracy => "accuracy",
             Self::KernelBlock => "kernel-block",
         }
@@ -58,7 +70,7 @@ impl Name {
 
     /// Whether it runs beside peers.
     pub fn has_peers(self) -> bool {
-        !matches!(self, Self::Rows | Self::Stream | Self::KernelBlock)
+        !matches!(self, Self::Rows | Self::Stream | Self::Learners | Self::KernelBlock)
     }
 
     fn parse(word: &str) -> Option<Self> {

@@ -131,7 +131,7 @@ fn lengths(data: &Data, rows: usize) -> Outcome {
 }
 
 /// Least-squares slope of log y against log x.
-fn slope(points: &[(f64, f64)]) -> f64 {
+pub fn slope(points: &[(f64, f64)]) -> f64 {
     let logs: Vec<(f64, f64)> = points.iter().map(|&(x, y)| (x.ln(), y.ln())).collect();
     let count = logs.len() as f64;
     let mean = logs.iter().fold((0.0, 0.0), |sum, p| (sum.0 + p.0 / count, sum.1 + p.1 / count));

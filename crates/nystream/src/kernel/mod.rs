@@ -17,6 +17,7 @@ mod sincos;
 mod sparse;
 mod spec;
 mod support;
+mod support_gaussian;
 mod support_lists;
 mod transform;
 mod vector;

@@ -7,7 +7,7 @@
 
 use pulp::Simd;
 
-use super::sincos::sin_cos_lanes;
+use super::sincos::{LARGEST, sin_cos_lanes, sin_cos_register};
 use super::spec::Kernel;
 use super::support::sparse_products;
 use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, vectorised};
@@ -15,6 +15,8 @@ use crate::error::{Error, Result};
 use crate::random::Generator;
 use crate::rows::Row;
 
+/// Registers of frequencies taken together.
+const WIDE: usize = 8;
 /// Bytes that the frequencies may take.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -24,6 +26,10 @@ pub struct RandomFeatures {
     panels: Vec<Lanes>,
     features: usize,
     frequencies: usize,
+    /// 1/√frequencies
+    scale: f64,
+    /// The largest norm of a frequency.
+    largest: f64,
 }
 
 impl RandomFeatures {
@@ -56,7 +62,12 @@ impl RandomFeatures {
                 lanes.0[i % LANES] = scale * rng.normal();
             }
         }
-        Ok(Self { panels, features, frequencies })
+        let scale = 1.0 / (frequencies as f64).sqrt();
+        let largest = (0..frequencies).fold(0.0, |largest: f64, i| {
+            let panel = &panels[i / LANES * features..][..features];
+            largest.max(panel.iter().map(|lanes| lanes.0[i % LANES].powi(2)).sum::<f64>().sqrt())
+        });
+        Ok(Self { panels, features, frequencies, scale, largest })
     }
 
     /// Numbers that stand for a row: the features, and zeros that fill the last panel.
@@ -104,9 +115,54 @@ struct FeatureTask<'a> {
 
 impl Vectorised for FeatureTask<'_> {
     #[inline(always)]
-    fn run<const FMA: bool, S: Simd>(self, _: S) {
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
+        // No angle is larger than the product of the norms.
+        let small = self.map.largest * self.x.squared_norm().sqrt() < LARGEST;
+        if FMA && small && LANES.is_multiple_of(WIDE * S::F64_LANES) {
+            self.in_registers(simd);
+        } else {
+            self.in_lanes::<FMA>();
+        }
+    }
+}
+
+impl FeatureTask<'_> {
+    /// Angles, sines and cosines without leaving the registers.
+    #[inline(always)]
+    fn in_registers<S: Simd>(self, simd: S) {
         let Self { map, x, weights, out, sum } = self;
-        let scale = 1.0 / (map.frequencies as f64).sqrt();
+        let mut total = [simd.splat_f64s(0.0); 2];
+        let pairs = out.chunks_exact_mut(2 * LANES).zip(weights.chunks_exact(2 * LANES));
+        for (p, (out, weights)) in pairs.enumerate() {
+            let panel = &map.panels[p * map.features..(p + 1) * map.features];
+            let used = (map.frequencies - p * LANES).min(LANES);
+            let mut start = 0;
+            while start < used {
+                let at = start / S::F64_LANES;
+                start += if used - start > WIDE / 2 * S::F64_LANES {
+                    group::<WIDE, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
+                } else {
+                    const HALF: usize = WIDE / 2;
+                    group::<HALF, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
+                };
+            }
+            if used < LANES {
+                // The cosine of a frequency that is not there is not 0, and was summed.
+                let (mut surplus, (sines, cosines)) = (0.0, out.split_at_mut(LANES));
+                for i in used..start.min(LANES) {
+                    surplus += cosines[i] * weights[LANES + i];
+                }
+                sines[used..].fill(0.0);
+                cosines[used..].fill(0.0);
+                *sum -= surplus;
+            }
+        }
+        *sum += simd.reduce_sum_f64s(simd.add_f64s(total[0], total[1]));
+    }
+
+    #[inline(always)]
+    fn in_lanes<const FMA: bool>(self) {
+        let Self { map, x, weights, out, sum } = self;
         let mut total = [0.0; LANES];
         let (out, _) = out.as_chunks_mut::<LANES>();
         let (weights, _) = weights.as_chunks::<LANES>();
@@ -119,8 +175,8 @@ impl Vectorised for FeatureTask<'_> {
             };
             let (mut sines, mut cosines) = sin_cos_lanes::<FMA>(&angles);
             for i in 0..LANES {
-                sines[i] *= scale;
-                cosines[i] *= scale;
+                sines[i] *= map.scale;
+                cosines[i] *= map.scale;
             }
             // The cosine of a frequency that is not there is not 0.
             let used = map.frequencies - p * LANES;
@@ -136,6 +192,57 @@ impl Vectorised for FeatureTask<'_> {
         }
         *sum = total.iter().sum();
     }
+}
+
+/// Inner products of a row with the frequencies of some registers of a panel, from register `at` on.
+#[inline(always)]
+fn angles<const N: usize, S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; N] {
+    let mut sums = [simd.splat_f64s(0.0); N];
+    let mut add = |lanes: &Lanes, value: f64| {
+        let (value, registers) = (simd.splat_f64s(value), &S::as_simd_f64s(&lanes.0).0[at..at + N]);
+        for i in 0..N {
+            sums[i] = simd.mul_add_f64s(registers[i], value, sums[i]);
+        }
+    };
+    match x {
+        Row::Dense(point) => panel.iter().zip(point).for_each(|(lanes, value)| add(lanes, *value)),
+        Row::Sparse { indices, values } => {
+            for (&k, &value) in indices.iter().zip(values) {
+                if let Some(lanes) = panel.get(k as usize) {
+                    add(lanes, value);
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// Sines and cosines of some angles, from register `at` of their panel on, and their products with the weights; gives the
+/// number of angles.
+#[inline(always)]
+fn group<const N: usize, S: Simd>(
+    simd: S,
+    scale: f64,
+    angles: [S::f64s; N],
+    at: usize,
+    weights: &[f64],
+    out: &mut [f64],
+    total: &mut [S::f64s; 2],
+) -> usize {
+    let scale = simd.splat_f64s(scale);
+    let registers = LANES / S::F64_LANES;
+    let (weights, out) = (S::as_simd_f64s(weights).0, S::as_mut_simd_f64s(out).0);
+    let (sine_weights, cosine_weights) = (&weights[at..at + N], &weights[registers + at..registers + at + N]);
+    let (sines, cosines) = out.split_at_mut(registers);
+    let (sines, cosines) = (&mut sines[at..at + N], &mut cosines[at..at + N]);
+    for i in 0..N {
+        let (sine, cosine) = sin_cos_register(simd, angles[i]);
+        sines[i] = simd.mul_f64s(sine, scale);
+        cosines[i] = simd.mul_f64s(cosine, scale);
+        total[0] = simd.mul_add_f64s(sines[i], sine_weights[i], total[0]);
+        total[1] = simd.mul_add_f64s(cosines[i], cosine_weights[i], total[1]);
+    }
+    N * S::F64_LANES
 }
 
 #[cfg(test)]
@@ -170,6 +277,37 @@ mod tests {
             let mut dense = zeros.clone();
             map.weighted(Row::Dense(&x), &zeros, &mut dense);
             assert!(dense.iter().zip(&of_x).all(|(a, b)| (a - b).abs() < 1e-12));
+        }
+    }
+
+    #[test]
+    fn every_number_of_frequencies_and_every_size_of_angles() {
+        let kernel = Kernel::gaussian(1.0).unwrap();
+        for frequencies in [1, 4, 15, 16, 17, 31, 32, 33, 47, 49, 64, 100] {
+            let map = RandomFeatures::new(&kernel, 2, frequencies, &mut Generator::new(3)).unwrap();
+            // From angles around 1 to those that the library has to reduce.
+            for size in [1.0, 1e3, 1e7] {
+                let x = [0.7 * size, -0.4 * size];
+                // What stands in places without a feature must not matter.
+                let (weights, mut out) = (vec![0.5; map.len()], vec![7.0; map.len()]);
+                let found = map.weighted(Row::Dense(&x), &weights, &mut out);
+                let mut sum = 0.0;
+                for (p, part) in out.chunks_exact(2 * LANES).enumerate() {
+                    for i in 0..LANES {
+                        let at = |k: usize| map.panels[p * 2 + k].0[i];
+                        let angle = multiply_add::<true>(at(1), x[1], at(0) * x[0]);
+                        let there = p * LANES + i < frequencies;
+                        let expected = if there { (angle.sin(), angle.cos()) } else { (0.0, 0.0) };
+                        let scale = (frequencies as f64).sqrt();
+                        let apart =
+                            (part[i] * scale - expected.0).abs().max((part[LANES + i] * scale - expected.1).abs());
+                        // Angles are rounded before their sines are taken.
+                        assert!(apart < 1e-14 + 1e-15 * size, "{frequencies} {size} {apart}");
+                        sum += 0.5 * (part[i] + part[LANES + i]);
+                    }
+                }
+                assert!((found - sum).abs() < 1e-13 * (frequencies as f64), "{found} {sum}");
+            }
         }
     }
 

@@ -4,16 +4,24 @@
 //! in three parts, so that n times the first two is exact), then the polynomials of fdlibm (Sun Microsystems, 1993) for
 //! sin r and cos r, exchanged and negated by the last two bits of n.
 //!
-//! Departures from the book: both functions at once; arguments beyond 10⁶, where n has too many bits, are left to the
+//! Departures from the book: both functions at once; arguments beyond 8 · 10⁵, where n has too many bits, are left to the
 //! standard library.
+
+use pulp::Simd;
 
 use super::vector::{LANES, multiply_add};
 
-/// Arguments up to this size are reduced here.
-const LARGEST: f64 = 1e6;
+/// Arguments up to this size are reduced here: n has 19 bits at most.
+pub(super) const LARGEST: f64 = 8e5;
 /// 1.5 · 2⁵²: added to a number, rounds it to a whole one, which then stands in the last bits.
 const ROUND: f64 = 6_755_399_441_055_744.0;
-// π/2, 33 bits in each of the first two parts.
+/// 1.5 · 2²⁰: what is added to it keeps its whole part in the upper 32 bits, its fraction in the lower.
+const SPLIT: f64 = 1_572_864.0;
+const UPPER: u64 = 0xffff_ffff_0000_0000;
+const SIGN: u64 = 1 << 63;
+// π/2 in two parts.
+const FUSED_HALF_PI: [f64; 2] = [std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17];
+// The same, 33 bits in each of the first two of three parts.
 const HALF_PI: [f64; 3] = [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_795_950_6e-21];
 // Highest power first, of r².
 const SIN: [f64; 6] = [
@@ -58,12 +66,49 @@ pub(super) fn sin_cos_lanes<const FMA: bool>(x: &[f64; LANES]) -> ([f64; LANES],
 
 #[cold]
 #[inline(never)]
-fn look_again(x: &[f64; LANES], sines: &mut [f64; LANES], cosines: &mut [f64; LANES]) {
-    for i in 0..LANES {
+fn look_again(x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
+    for i in 0..x.len() {
         if x[i].abs() > LARGEST {
             (sines[i], cosines[i]) = x[i].sin_cos();
         }
     }
+}
+
+/// The same of one register, of arguments up to [`LARGEST`], where multiply-adds are fused. Written with explicit vectors:
+/// left to itself, the compiler moves most of the numbers to memory and back.
+#[inline(always)]
+pub(super) fn sin_cos_register<S: Simd>(simd: S, x: S::f64s) -> (S::f64s, S::f64s) {
+    let constant = |value: f64| simd.splat_f64s(value);
+    let bits = |value: S::f64s| simd.transmute_u64s_f64s(value);
+    let shifted = |value: S::u64s, by: u32| -> S::u64s {
+        // The lower half is 0, so shifting the 32-bit halves is shifting the whole.
+        let halves: S::u32s = pulp::bytemuck::cast(value);
+        pulp::bytemuck::cast(simd.wrapping_dyn_shl_u32s(halves, simd.splat_u32s(by)))
+    };
+    let split = simd.mul_add_f64s(x, constant(std::f64::consts::FRAC_2_PI), constant(SPLIT + 0.5));
+    let split = simd.and_u64s(bits(split), simd.splat_u64s(UPPER));
+    let n = simd.sub_f64s(simd.transmute_f64s_u64s(split), constant(SPLIT));
+    // Fused, the first of two parts may have all its bits: x − n π/2 is a multiple of 2⁻⁵³ below 1, hence exact.
+    let first = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[0]), x);
+    let r = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[1]), first);
+    let squared = simd.mul_f64s(r, r);
+    let (mut s, mut c) = (constant(SIN[0]), constant(COS[0]));
+    for k in 1..SIN.len() {
+        s = simd.mul_add_f64s(s, squared, constant(SIN[k]));
+        c = simd.mul_add_f64s(c, squared, constant(COS[k]));
+    }
+    let sine = simd.mul_add_f64s(simd.mul_f64s(squared, r), s, r);
+    let near_one = simd.mul_add_f64s(squared, constant(-0.5), constant(1.0));
+    let cosine = simd.mul_add_f64s(simd.mul_f64s(squared, squared), c, near_one);
+    // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 (the exclusive or of both) the cosine.
+    let odd = shifted(split, 31);
+    let second = simd.and_u64s(shifted(split, 30), simd.splat_u64s(SIGN));
+    let exchanged = simd.greater_than_u64s(odd, simd.splat_u64s(SIGN - 1));
+    let turned = |value: S::f64s, sign: S::u64s| simd.transmute_f64s_u64s(simd.xor_u64s(bits(value), sign));
+    (
+        turned(simd.select_f64s(exchanged, cosine, sine), second),
+        turned(simd.select_f64s(exchanged, sine, cosine), simd.xor_u64s(odd, second)),
+    )
 }
 
 #[inline(always)]
@@ -107,6 +152,8 @@ fn reduced<const FMA: bool>(x: &[f64; ABREAST]) -> ([f64; ABREAST], [f64; ABREAS
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::vector::{Vectorised, vectorised};
+    use pulp::Arch;
 
     #[test]
     fn values_are_those_of_the_library() {
@@ -120,6 +167,46 @@ mod tests {
             }
         }
         assert!(largest < 1e-15, "{largest:e}");
+    }
+
+    struct Registers<'a>(&'a [f64; LANES], &'a mut [f64; LANES], &'a mut [f64; LANES]);
+
+    impl Vectorised for Registers<'_> {
+        #[inline(always)]
+        fn run<const FMA: bool, S: Simd>(self, simd: S) {
+            let out = S::as_mut_simd_f64s(self.1).0.iter_mut().zip(S::as_mut_simd_f64s(self.2).0);
+            for (x, (sines, cosines)) in S::as_simd_f64s(self.0).0.iter().zip(out) {
+                (*sines, *cosines) = sin_cos_register(simd, *x);
+            }
+        }
+    }
+
+    #[test]
+    fn registers_are_as_good() {
+        for i in 0..40_000 {
+            let size = 10f64.powf(-6.0 + 11.9 * f64::from(i) / 40_000.0);
+            let quarter = std::f64::consts::FRAC_PI_2 * f64::from(i - 20_000);
+            let x = std::array::from_fn(|lane| [size, -size, quarter, 1.7 * quarter][lane % 4]);
+            let (mut sines, mut cosines) = ([0.0; LANES], [0.0; LANES]);
+            vectorised(Registers(&x, &mut sines, &mut cosines));
+            for lane in 0..LANES {
+                assert!(x[lane].abs() <= LARGEST);
+                let apart = (sines[lane] - x[lane].sin()).abs().max((cosines[lane] - x[lane].cos()).abs());
+                // Two roundings of numbers up to 1; where the processor does not fuse, of the parts of π/2 too.
+                let fused = Arch::new().dispatch(Fused);
+                assert!(apart < 1e-15 || !fused, "{}: {apart:e}", x[lane]);
+            }
+        }
+    }
+
+    struct Fused;
+
+    impl pulp::WithSimd for Fused {
+        type Output = bool;
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) -> bool {
+            !S::IS_SCALAR
+        }
     }
 
     #[test]

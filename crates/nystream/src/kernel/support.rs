@@ -8,9 +8,12 @@
 //! Values agree with [`Kernel::pair`] to 1e-12, and depend on the rows in their places only: a set made again from
 //! [`SupportSet::rows`] gives the same bits.
 
+use std::ops::Range;
+
 use pulp::Simd;
 
 use super::spec::Kernel;
+use super::support_gaussian::{AgainstPanels, fits};
 use super::support_lists::Lists;
 use super::transform::{NO_POINT, Norms, Transform};
 use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, squared_distances, store, vectorised};
@@ -46,10 +49,38 @@ struct Panels {
 
 /// Which values of a centre are set.
 #[derive(Debug, Clone, Default)]
-struct Slot {
+pub(super) struct Slot {
     /// All of them; else only `columns`.
     full: bool,
     columns: Vec<u32>,
+}
+
+impl Slot {
+    /// Squared distance of the centre, a lane of a panel, to a sparse row, from differences.
+    pub(super) fn squared_distance(&self, panel: &[Lanes], lane: usize, indices: &[u32], values: &[f64]) -> f64 {
+        let own = |k: usize| panel[k].0[lane];
+        let (mut sum, mut next) = (0.0, 0);
+        let mut add = |difference: f64| sum += difference * difference;
+        if self.full {
+            for k in 0..panel.len() {
+                let hit = indices.get(next).is_some_and(|&index| index as usize == k);
+                add(own(k) - if hit { values[next] } else { 0.0 });
+                next += usize::from(hit);
+            }
+        } else {
+            for &k in &self.columns {
+                while indices.get(next).is_some_and(|&index| index < k) {
+                    add(values[next]);
+                    next += 1;
+                }
+                let hit = indices.get(next) == Some(&k);
+                add(own(k as usize) - if hit { values[next] } else { 0.0 });
+                next += usize::from(hit);
+            }
+        }
+        values[next..].iter().for_each(|value| add(*value));
+        sum
+    }
 }
 
 impl SupportSet {
@@ -120,9 +151,9 @@ impl SupportSet {
             Store::Panels(panels) => panels.swap_remove(i, last, self.features),
             Store::Lists(lists) => lists.swap_remove(i, last),
         }
-        let norm = self.norms[last / LANES].lanes.0[last % LANES];
+        let norm = std::mem::replace(&mut self.norms[last / LANES].lanes.0[last % LANES], NO_POINT);
         self.len = last;
-        self.set_norm(last, NO_POINT);
+        self.find_largest(last / LANES);
         if i < last {
             self.set_norm(i, norm);
         }
@@ -151,9 +182,19 @@ impl SupportSet {
 
     fn set_norm(&mut self, i: usize, norm: f64) {
         let panel = &mut self.norms[i / LANES];
-        panel.lanes.0[i % LANES] = norm;
-        let used = (self.len - i / LANES * LANES).min(LANES);
-        panel.largest = panel.lanes.0[..used].iter().fold(0.0, |largest: f64, norm| largest.max(*norm));
+        let before = std::mem::replace(&mut panel.lanes.0[i % LANES], norm);
+        if norm >= panel.largest {
+            panel.largest = norm;
+        } else if before >= panel.largest {
+            self.find_largest(i / LANES);
+        }
+    }
+
+    fn find_largest(&mut self, p: usize) {
+        let used = self.len.saturating_sub(p * LANES).min(LANES);
+        let panel = &mut self.norms[p];
+        panel.largest =
+            panel.lanes.0[..used].iter().fold(0.0, |largest, norm| if *norm > largest { *norm } else { largest });
     }
 
     /// `out[j]` = k(x, z_j) for every centre.
@@ -186,8 +227,20 @@ impl SupportSet {
     /// Copies of the centres in their places, dense if any of them was.
     pub fn rows(&self) -> RowBlock {
         match &self.store {
-            Store::Panels(panels) => panels.rows(self.len, self.features),
-            Store::Lists(lists) => lists.rows(self.features),
+            Store::Panels(panels) => panels.copies(0..self.len, self.features),
+            Store::Lists(lists) => lists.copies(0..self.len, self.features),
+        }
+    }
+
+    /// A copy of centre `i`.
+    ///
+    /// # Panics
+    /// If there is no such centre.
+    pub fn row(&self, i: usize) -> RowBlock {
+        assert!(i < self.len, "a place that is taken");
+        match &self.store {
+            Store::Panels(panels) => panels.copies(i..i + 1, self.features),
+            Store::Lists(lists) => lists.copies(i..i + 1, self.features),
         }
     }
 
@@ -265,11 +318,12 @@ impl Panels {
         self.wipe(last, features);
     }
 
-    fn rows(&self, len: usize, features: usize) -> RowBlock {
-        let full = self.slots[..len].iter().any(|slot| slot.full);
+    fn copies(&self, which: Range<usize>, features: usize) -> RowBlock {
+        let full = self.slots[which.clone()].iter().any(|slot| slot.full);
         let mut rows = if full { RowBlock::dense(features) } else { RowBlock::sparse(features) };
         let mut values = Vec::new();
-        for (i, slot) in self.slots[..len].iter().enumerate() {
+        for i in which {
+            let slot = &self.slots[i];
             let panel = &self.lanes[i / LANES * features..][..features];
             values.clear();
             if slot.full {
@@ -296,10 +350,14 @@ struct SupportTask<'a> {
 impl Vectorised for SupportTask<'_> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
-        // A copy of the loop for the kernel used most, without a choice inside.
-        match self.set.transform {
-            Transform::Gaussian { rate } => self.panels::<FMA, S>(simd, &Transform::Gaussian { rate }),
-            transform => self.panels::<FMA, S>(simd, &transform),
+        match (self.set.transform, &self.set.store) {
+            (Transform::Gaussian { rate }, Store::Panels(panels)) if FMA && fits::<S>() => {
+                let Self { set, x, weights, out, sum } = self;
+                let (features, norms, slots) = (set.features, &set.norms[..], &panels.slots[..]);
+                let panels = &panels.lanes[..];
+                *sum = AgainstPanels { rate, x, panels, features, norms, slots, weights, out }.run(simd);
+            }
+            (transform, _) => self.panels::<FMA, S>(simd, &transform),
         }
     }
 }
@@ -328,7 +386,8 @@ impl SupportTask<'_> {
                     let panel = &panels.lanes[p * features..(p + 1) * features];
                     let mut sums = sparse_products::<FMA>(panel, indices, values);
                     if transform.is_radial() {
-                        let again = |i: usize| lane_distance(panel, i, indices, values);
+                        let slots = &panels.slots[p * LANES..];
+                        let again = |i: usize| slots[i].squared_distance(panel, i, indices, values);
                         transform.distances::<FMA>(&mut sums, &set.norms[p], norm, out.len(), again);
                     }
                     sums
@@ -366,19 +425,6 @@ pub(super) fn sparse_products<const FMA: bool>(panel: &[Lanes], indices: &[u32],
         }
     }
     sums
-}
-
-/// Squared distance of one lane of a panel to a sparse row, from differences.
-fn lane_distance(panel: &[Lanes], lane: usize, indices: &[u32], values: &[f64]) -> f64 {
-    let mut next = 0;
-    let mut sum = 0.0;
-    for (k, lanes) in panel.iter().enumerate() {
-        let hit = indices.get(next).is_some_and(|&index| index as usize == k);
-        let difference = lanes.0[lane] - if hit { values[next] } else { 0.0 };
-        sum += difference * difference;
-        next += usize::from(hit);
-    }
-    sum
 }
 
 /// Adds weights times values, of the lanes that are used.

@@ -1,6 +1,7 @@
 //! Centres of very many columns, by inverted lists: for every feature that occurs, the centres that have it.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use super::spec::squared_distance;
 use crate::rows::{Row, RowBlock};
@@ -79,10 +80,10 @@ impl Lists {
         squared_distance(x, Row::Sparse { indices, values })
     }
 
-    /// Copies of the centres.
-    pub(super) fn rows(&self, features: usize) -> RowBlock {
+    /// Copies of some centres.
+    pub(super) fn copies(&self, which: Range<usize>, features: usize) -> RowBlock {
         let mut rows = RowBlock::sparse(features);
-        for (indices, values) in &self.centres {
+        for (indices, values) in &self.centres[which] {
             rows.push(Row::Sparse { indices, values });
         }
         rows

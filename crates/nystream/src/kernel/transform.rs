@@ -141,7 +141,7 @@ impl Transform {
     /// Squared distances at least this large are accurate enough when the two squared norms add up to `sum`;
     /// infinite if none is.
     #[inline(always)]
-    fn trusted_from(&self, sum: f64) -> f64 {
+    pub(super) fn trusted_from(&self, sum: f64) -> f64 {
         if sum >= OVERFLOW {
             return f64::INFINITY;
         }

@@ -7,6 +7,8 @@ use pulp::{Arch, Simd, WithSimd};
 
 /// Rows taken together: each load of the vector serves as many sums.
 const ROWS: usize = 4;
+/// Registers of sums that stay where they are, over all rows.
+const NARROW: usize = 8;
 
 /// out = M x, M row-major with `stride` numbers from one row to the next.
 pub(crate) fn times(matrix: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
@@ -18,9 +20,9 @@ pub(crate) fn add_transposed_times(matrix: &[f64], stride: usize, z: &[f64], fac
     Arch::new().dispatch(Transposed { matrix, stride, z, factor, out });
 }
 
-/// out = LᵀL x and xᵀLᵀL x of a lower triangular L, row-major with zeros above its diagonal, in one reading of L.
-pub(crate) fn triangle_twice(lower: &[f64], stride: usize, x: &[f64], out: &mut [f64]) -> f64 {
-    Arch::new().dispatch(TriangleTwice { lower, stride, x, out })
+/// out += factor MᵀM x, M row-major with `stride` numbers from one row to the next, in one reading of M.
+pub(crate) fn add_gram_times(matrix: &[f64], stride: usize, x: &[f64], factor: f64, out: &mut [f64]) {
+    Arch::new().dispatch(GramTimes { matrix, stride, x, factor, out });
 }
 
 /// out += factor x.
@@ -96,6 +98,20 @@ impl WithSimd for Transposed<'_> {
         let row = |i: usize| &matrix[i * stride..i * stride + width];
         let (groups, last) = z.as_chunks::<ROWS>();
         let (vectors, rest) = S::as_mut_simd_f64s(out);
+        if let (Some(out), []) =
+            (vectors.first_chunk_mut::<NARROW>().filter(|_| width == NARROW * S::F64_LANES), &*rest)
+        {
+            // So few sums stay in registers.
+            let mut sums = *out;
+            for (i, z) in z.iter().enumerate() {
+                let spread = simd.splat_f64s(factor * z);
+                for (v, a) in sums.iter_mut().zip(S::as_simd_f64s(row(i)).0) {
+                    *v = simd.mul_add_e_f64s(*a, spread, *v);
+                }
+            }
+            *out = sums;
+            return;
+        }
         for (g, z) in groups.iter().enumerate() {
             let factors = z.map(|z| factor * z);
             let parts: [(&[S::f64s], &[f64]); ROWS] = std::array::from_fn(|r| S::as_simd_f64s(row(g * ROWS + r)));
@@ -121,33 +137,27 @@ impl WithSimd for Transposed<'_> {
     }
 }
 
-struct TriangleTwice<'a> {
-    lower: &'a [f64],
+struct GramTimes<'a> {
+    matrix: &'a [f64],
     stride: usize,
     x: &'a [f64],
+    factor: f64,
     out: &'a mut [f64],
 }
 
-impl WithSimd for TriangleTwice<'_> {
-    type Output = f64;
+impl WithSimd for GramTimes<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> f64 {
-        let Self { lower, stride, x, out } = self;
-        let n = x.len();
-        out.fill(0.0);
-        let mut squares = 0.0;
-        for from in (0..n).step_by(ROWS) {
-            let to = (from + ROWS).min(n);
-            let block = &lower[from * stride..];
-            // The rows are read for the products and, while they are near, once more for the sum.
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { matrix, stride, x, factor, out } = self;
+        // The rows are read for the products and, while they are near, once more for the sum.
+        for rows in matrix.chunks(ROWS * stride.max(1)) {
             let mut values = [0.0; ROWS];
-            let values = &mut values[..to - from];
-            Times { matrix: block, stride, x: &x[..to], out: &mut *values }.with_simd(simd);
-            squares += plain_dot(values, values);
-            Transposed { matrix: block, stride, z: values, factor: 1.0, out: &mut out[..to] }.with_simd(simd);
+            let values = &mut values[..rows.len().div_ceil(stride.max(1))];
+            Times { matrix: rows, stride, x, out: &mut *values }.with_simd(simd);
+            Transposed { matrix: rows, stride, z: values, factor, out: &mut *out }.with_simd(simd);
         }
-        squares
     }
 }
 
@@ -180,33 +190,17 @@ mod tests {
                 let expected: f64 = (0..width).map(|j| matrix[i * stride + j] * x[j]).sum();
                 assert!((out[i] - expected).abs() < 1e-12 * width as f64);
             }
+            let mut twice = x.clone();
+            add_gram_times(&matrix, stride, &x, 0.5, &mut twice);
+            for j in 0..width {
+                let expected: f64 = (0..rows).map(|i| matrix[i * stride + j] * out[i]).sum();
+                assert!((twice[j] - x[j] - 0.5 * expected).abs() < 1e-12 * (rows * width) as f64);
+            }
             let mut back = x.clone();
             add_transposed_times(&matrix, stride, &z, 0.5, &mut back);
             for j in 0..width {
                 let expected: f64 = (0..rows).map(|i| matrix[i * stride + j] * z[i]).sum();
                 assert!((back[j] - x[j] - 0.5 * expected).abs() < 1e-12 * rows as f64);
-            }
-        }
-    }
-
-    #[test]
-    fn a_triangle_twice_is_the_product_with_its_gram_matrix() {
-        let mut rng = Generator::new(6);
-        for n in [0, 1, 2, 3, 4, 5, 8, 11, 12, 37, 64] {
-            let stride = n + n % 3;
-            let mut lower = vec![0.0; n * stride];
-            for i in 0..n {
-                (0..=i).for_each(|j| lower[i * stride + j] = rng.normal());
-            }
-            let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
-            let mut out = vec![7.0; n];
-            let squares = triangle_twice(&lower, stride, &x, &mut out);
-            let v: Vec<f64> = (0..n).map(|i| (0..=i).map(|j| lower[i * stride + j] * x[j]).sum()).collect();
-            let size: f64 = v.iter().map(|v| v * v).sum();
-            assert!((squares - size).abs() <= 1e-13 * n as f64 * size);
-            for j in 0..n {
-                let expected: f64 = (j..n).map(|i| lower[i * stride + j] * v[i]).sum();
-                assert!((out[j] - expected).abs() < 1e-12 * n as f64 * (1.0 + size.sqrt()), "{n}");
             }
         }
     }

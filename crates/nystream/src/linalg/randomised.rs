@@ -14,7 +14,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{Accum, ColMut, Mat, MatRef, Par, Spec};
 
-use super::{SymmetricEigen, dot};
+use super::{SymmetricEigen, add_transposed_times, dot, times};
 use crate::error::{Error, Result};
 use crate::random::Generator;
 
@@ -127,23 +127,24 @@ fn range(matrix: MatRef<'_, f64>, columns: usize, rng: &mut Generator) -> Mat<f6
 
 /// Gram–Schmidt, every vector twice; one that the earlier ones span becomes zero.
 fn orthonormalise(basis: &mut Mat<f64>) {
-    for j in 0..basis.ncols() {
-        let (done, mut rest) = basis.as_mut().split_at_col_mut(j);
-        let Some(column) = rest.as_mut().col_mut(0).try_as_col_major_mut() else { continue };
-        let column = column.as_slice_mut();
+    let (rows, columns) = (basis.nrows(), basis.ncols());
+    // One vector after the other, without the gaps between columns.
+    let mut numbers: Vec<f64> = basis.col_iter().flat_map(|column| column.iter().copied()).collect();
+    let mut along = vec![0.0; columns];
+    for j in 0..columns {
+        let (done, rest) = numbers.split_at_mut(j * rows);
+        let (column, along) = (&mut rest[..rows], &mut along[..j]);
         let before = dot(column, column).sqrt();
         for _ in 0..2 {
-            for earlier in done.as_ref().col_iter() {
-                let Some(earlier) = earlier.try_as_col_major().map(|c| c.as_slice()) else { continue };
-                let along = dot(earlier, column);
-                column.iter_mut().zip(earlier).for_each(|(v, e)| *v -= along * e);
-            }
+            times(done, rows, column, along);
+            add_transposed_times(done, rows, along, -1.0, column);
         }
         let after = dot(column, column).sqrt();
         // Below this only rounding is left of it.
         let scale = if after > before * f64::EPSILON * 16.0 { 1.0 / after } else { 0.0 };
         column.iter_mut().for_each(|v| *v *= scale);
     }
+    *basis = Mat::from_fn(rows, columns, |i, j| numbers[j * rows + i]);
 }
 
 /// AB, on one thread.

@@ -102,6 +102,17 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
     Ok(Box::new(learner))
 }
 
+/// The largest absolute value, several at once. NaN is passed over.
+fn largest_size(numbers: &[f64]) -> f64 {
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let (groups, rest) = numbers.as_chunks::<8>();
+    let mut largest = [0.0; 8];
+    for group in groups {
+        (0..8).for_each(|i| largest[i] = larger(largest[i], group[i].abs()));
+    }
+    largest.iter().chain(rest).fold(0.0, |all, number| larger(all, number.abs()))
+}
+
 impl Bogd {
     /// Draws the row that goes, and divides the others by the probability that they stay.
     fn draw(&mut self) -> usize {
@@ -158,7 +169,7 @@ impl OnlineLearner for Bogd {
             self.norms[place] = norm;
         }
         self.owed = 1.0;
-        let largest = self.function.coefficients.iter().fold(0.0, |largest: f64, c| largest.max(c.abs()));
+        let largest = largest_size(&self.function.coefficients);
         if largest > self.bound {
             self.function.scale(self.bound / largest);
         }

@@ -24,7 +24,7 @@ use super::square::Square;
 use super::state::State;
 use super::steps::{REGULARIZATION, STEP_SIZE, shrinking};
 use crate::error::Result;
-use crate::linalg::{SymmetricEigen, add_transposed_times, times};
+use crate::linalg::{SymmetricEigen, add_gram_times};
 use crate::persist::Container;
 use crate::rows::Row;
 
@@ -67,8 +67,6 @@ struct Nogd {
     matrix: Square,
     /// M, row-major, once there are as many as the budget.
     map: Vec<f64>,
-    /// z(x)
-    mapped: Vec<f64>,
 }
 
 fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Result<Nogd> {
@@ -86,7 +84,6 @@ fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Resu
         function,
         matrix: Square::default(),
         map: Vec::new(),
-        mapped: Vec::new(),
     })
 }
 
@@ -104,7 +101,6 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
         if rank > learner.rank || !learner.map.len().is_multiple_of(settings.budget) {
             return Err(file.malformed("a feature map of another rank"));
         }
-        learner.mapped = vec![0.0; rank];
     }
     Ok(Box::new(learner))
 }
@@ -135,7 +131,6 @@ impl Nogd {
             let along: f64 = vector.iter().zip(&self.function.coefficients).map(|(v, c)| v * c).sum();
             coefficients.iter_mut().zip(vector.iter()).for_each(|(c, v)| *c += along * v);
             self.map.extend(vector.iter().map(|v| v / value.sqrt()));
-            self.mapped.push(0.0);
         }
         self.function.coefficients = coefficients;
         self.matrix = Square::default();
@@ -160,9 +155,8 @@ impl OnlineLearner for Nogd {
                 self.push(row, coefficient)?;
             } else {
                 // w ← w − η ℓ′ z(x), as Mᵀw.
-                times(&self.map, self.budget, &self.function.kernels, &mut self.mapped);
-                let weights = &mut self.function.coefficients;
-                add_transposed_times(&self.map, self.budget, &self.mapped, coefficient, weights);
+                let Expansion { kernels, coefficients, .. } = &mut self.function;
+                add_gram_times(&self.map, self.budget, kernels, coefficient, coefficients);
             }
         }
         Ok(output)
@@ -173,7 +167,7 @@ impl OnlineLearner for Nogd {
     }
 
     fn size_bytes(&self) -> usize {
-        self.function.size_bytes() + self.matrix.size_bytes() + (self.map.capacity() + self.mapped.capacity()) * 8
+        self.function.size_bytes() + self.matrix.size_bytes() + self.map.capacity() * 8
     }
 
     fn save(&self, file: &mut Container) -> Result<()> {

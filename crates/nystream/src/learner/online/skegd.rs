@@ -31,7 +31,7 @@ use super::settings::{LearnerSettings, Targets};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::kernel::SupportSet;
-use crate::linalg::{Svd, add_transposed_times, dot, product, times};
+use crate::linalg::{Svd, add_gram_times, add_transposed_times, dot, product, times};
 use crate::persist::Container;
 use crate::rows::Row;
 use crate::sketch::incremental::{IncrementalSketch, SketchHeader};
@@ -78,6 +78,11 @@ struct Sketching {
     sketch: IncrementalSketch,
     /// Qᵀ, row-major.
     map: Vec<f64>,
+    /// QQᵀ, if a product with it costs no more than one with Qᵀ and one with Q; else nothing. Its rows are filled up with
+    /// zeros to whole registers.
+    gram: Vec<f64>,
+    /// Such a product.
+    change: Vec<f64>,
     /// The sampled points x̃ with u = Qw, to be multiplied by `scale`, and κ(x, x̃) of the row looked at last.
     function: Expansion,
     scale: f64,
@@ -97,6 +102,8 @@ fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<SkeGd> {
 }
 
 const SKETCH: &str = "sketch";
+/// Numbers of a few whole registers, on any processor.
+const REGISTERS: usize = 8;
 
 fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Result<Box<dyn OnlineLearner>> {
     let mut learner = new(settings, chosen)?;
@@ -171,7 +178,8 @@ impl OnlineLearner for SkeGd {
         match &self.stage {
             Stage::Filling(first) => first.size_bytes(),
             Stage::Sketching(second) => {
-                let numbers = second.map.capacity() + second.features.capacity();
+                let matrices = second.map.capacity() + second.gram.capacity();
+                let numbers = matrices + second.change.capacity() + second.features.capacity();
                 second.sketch.size_bytes() + second.function.size_bytes() + numbers * 8
             }
         }
@@ -203,14 +211,27 @@ impl Sketching {
         let mut support = SupportSet::new(sketch.map().kernel(), points.cols(), m);
         (0..m).for_each(|j| support.push(points.row(j)));
         let function = Expansion { support, coefficients: vec![0.0; m], kernels: vec![0.0; m] };
-        let mut stage = Self { sketch, map: Vec::with_capacity(m * k), function, scale: 1.0, features: vec![0.0; k] };
+        let (map, features) = (Vec::with_capacity(m * k), vec![0.0; k]);
+        let (gram, change) = (Vec::new(), Vec::new());
+        let mut stage = Self { sketch, map, gram, change, function, scale: 1.0, features };
         stage.copy_map();
         stage
     }
 
     fn copy_map(&mut self) {
         self.map.clear();
-        self.sketch.map().weights().col_iter().for_each(|column| self.map.extend(column.iter()));
+        let weights = self.sketch.map().weights();
+        weights.col_iter().for_each(|column| self.map.extend(column.iter()));
+        let (m, k) = (self.function.len(), self.features.len());
+        if m <= 2 * k {
+            let gram = product(weights, weights.transpose());
+            let stride = m.next_multiple_of(REGISTERS);
+            self.gram.resize(m * stride, 0.0);
+            self.change.resize(stride, 0.0);
+            for (i, row) in self.gram.chunks_exact_mut(stride).enumerate() {
+                (0..m).for_each(|j| row[j] = gram[(i, j)]);
+            }
+        }
     }
 
     /// Lines 11 and 12, at the row x_T₀ with the output f_T₀(x_T₀).
@@ -282,7 +303,7 @@ impl Sketching {
         Ok(())
     }
 
-    /// Line 23: w ← (1 − ηλ) w + `along` φ(x).
+    /// Line 23: w ← (1 − ηλ) w + `along` φ(x), which is u ← (1 − ηλ) u + `along` QQᵀκ(x, x̃).
     fn step(&mut self, shrink: f64, along: f64) {
         self.scale *= shrink;
         if self.scale < SMALL {
@@ -290,8 +311,16 @@ impl Sketching {
             self.scale = 1.0;
         }
         if along != 0.0 {
-            self.compute_features();
-            self.add_features(along / self.scale);
+            let factor = along / self.scale;
+            let Expansion { kernels, coefficients, .. } = &mut self.function;
+            if self.gram.is_empty() {
+                add_gram_times(&self.map, kernels.len(), kernels, factor, coefficients);
+            } else {
+                // Symmetric: its rows are its columns.
+                self.change.fill(0.0);
+                add_transposed_times(&self.gram, self.change.len(), kernels, factor, &mut self.change);
+                coefficients.iter_mut().zip(&self.change).for_each(|(c, change)| *c += change);
+            }
         }
     }
 

@@ -10,8 +10,9 @@
 use super::expansion::Expansion;
 use super::settings::LearnerSettings;
 use super::square::Square;
+use super::state::State;
 use crate::error::Result;
-use crate::linalg::{add_scaled, dot, times, triangle_twice};
+use crate::linalg::{TiledTriangle, add_scaled, dot, times};
 use crate::persist::Container;
 use crate::rows::Row;
 
@@ -24,7 +25,7 @@ pub(super) struct Span {
     pub function: Expansion,
     budget: usize,
     /// L⁻¹
-    factor: Square,
+    factor: TiledTriangle,
     /// K
     matrix: Square,
     /// d*
@@ -48,7 +49,7 @@ impl Span {
         let numbers = vec![0.0; function.len()];
         Self {
             budget: settings.budget,
-            factor: Square::default(),
+            factor: TiledTriangle::default(),
             matrix: Square::default(),
             projection: numbers.clone(),
             scratch: numbers,
@@ -59,8 +60,7 @@ impl Span {
     /// Projects the row that `function.output` was asked for last.
     pub fn project(&mut self, row: Row) -> Projected {
         let diagonal = self.function.support.kernel().diagonal(row);
-        let (factor, stride) = self.factor.parts();
-        let squared_norm = triangle_twice(factor, stride, &self.function.kernels, &mut self.projection);
+        let squared_norm = self.factor.twice(&self.function.kernels, &mut self.projection);
         Projected { diagonal, squared_norm, squared_distance: clear(diagonal - squared_norm, diagonal) }
     }
 
@@ -89,9 +89,9 @@ impl Span {
         self.matrix.set_column(place, &self.function.kernels);
         self.projection.push(-1.0);
         self.scratch.push(0.0);
-        self.factor.grow();
         let share = -1.0 / squared.sqrt();
-        self.factor.row_mut(place).iter_mut().zip(&self.projection).for_each(|(to, d)| *to = share * d);
+        let row: Vec<f64> = self.projection.iter().map(|d| share * d).collect();
+        self.factor.push(&row);
     }
 
     /// Adds to d* what is missing, K⁻¹(k − K d*), and returns ‖δ‖² = k(x, x) − 2 d*ᵀk + d*ᵀK d*.
@@ -100,8 +100,7 @@ impl Span {
         let mut missing = vec![0.0; self.projection.len()];
         times(matrix, stride, &self.projection, &mut missing);
         missing.iter_mut().zip(&self.function.kernels).for_each(|(m, k)| *m = k - *m);
-        let (factor, factor_stride) = self.factor.parts();
-        triangle_twice(factor, factor_stride, &missing, &mut self.scratch);
+        self.factor.twice(&missing, &mut self.scratch);
         add_scaled(&mut self.projection, 1.0, &self.scratch);
         times(matrix, stride, &self.projection, &mut self.scratch);
         let cross = dot(&self.projection, &self.function.kernels);
@@ -115,14 +114,17 @@ impl Span {
 
     pub fn put(&self, file: &mut Container) -> Result<()> {
         self.function.put(file)?;
-        self.factor.put(file, "factor")?;
+        let factor: Vec<f64> = (0..self.function.len()).flat_map(|i| self.factor.row(i)).collect();
+        file.put_numbers("factor", &factor)?;
         self.matrix.put(file, "matrix")
     }
 
     pub fn take(file: &mut Container, settings: &LearnerSettings) -> Result<Self> {
         let mut span = Self::new(settings, Expansion::take(file, settings)?);
-        span.factor = Square::take(file, "factor", span.function.len())?;
-        span.matrix = Square::take(file, "matrix", span.function.len())?;
+        let len = span.function.len();
+        let factor = file.take_numbers("factor", len.saturating_mul(len))?;
+        (0..len).for_each(|i| span.factor.push(&factor[i * len..i * len + i + 1]));
+        span.matrix = Square::take(file, "matrix", len)?;
         Ok(span)
     }
 }

@@ -128,8 +128,8 @@ impl IncrementalSketch {
 
     /// Takes the row in a place out of both sketches; it stays in its place.
     fn forget(&mut self, place: usize) {
-        let rows = self.held.rows();
-        let oldest = rows.rows().row(place);
+        let oldest = self.held.row(place);
+        let oldest = oldest.rows().row(0);
         self.project(oldest, place);
         let d = self.options.blocks;
         self.scratch.row.extend_from_slice(&self.entries[place * d..(place + 1) * d]);
