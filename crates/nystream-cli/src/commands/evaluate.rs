@@ -7,11 +7,11 @@ use clap::Args;
 use nystream::Error;
 use nystream::fit::{FitOptions, Observer, first_pass};
 use nystream::kernel::Kernel;
-use nystream::learner::{Shuffled, StreamPass};
 use nystream::learner::online::{
     Attempt, LearnerEntry, LearnerSettings, Make, Targets, Tuning, TuningPart, check, find, tunable,
 };
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
+use nystream::learner::{Shuffled, StreamPass};
 use nystream::preprocess::Scale;
 use nystream::source::RecordSource;
 use rayon::prelude::*;

@@ -119,7 +119,8 @@ impl Search<'_> {
             Bandwidth::Auto if self.trial.judged() < FEWEST_JUDGED => (median_bandwidth(rows), "median"),
             Bandwidth::Auto => {
                 // Where the search begins near another bandwidth the median only says how far it may go.
-                let most = if matches!(self.effort, Effort::Small { near: Some(_) }) { ROUGH_MEDIAN } else { rows.len() };
+                let most =
+                    if matches!(self.effort, Effort::Small { near: Some(_) }) { ROUGH_MEDIAN } else { rows.len() };
                 (self.climb(median_bandwidth(rows.slice(0, rows.len().min(most))))?, "auto")
             }
         };

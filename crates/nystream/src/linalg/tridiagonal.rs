@@ -39,13 +39,10 @@ impl Tridiagonal {
             let mut memory = MemBuffer::new(tridiag::tridiag_in_place_scratch::<f64>(n, par, Spec::default()));
             let stack = MemStack::new(&mut memory);
             tridiag::tridiag_in_place(matrix.as_mut(), reflections.as_mut(), par, stack, Spec::default());
-            let mut memory = MemBuffer::new(
-                householder::apply_block_householder_sequence_transpose_on_the_left_in_place_scratch::<f64>(
-                    n - 1,
-                    block,
-                    beside.ncols(),
-                ),
-            );
+            let mut memory =
+                MemBuffer::new(householder::apply_block_householder_sequence_transpose_on_the_left_in_place_scratch::<
+                    f64,
+                >(n - 1, block, beside.ncols()));
             householder::apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj(
                 matrix.as_ref().submatrix(1, 0, n - 1, n - 1),
                 reflections.as_ref(),

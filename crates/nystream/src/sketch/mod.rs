@@ -39,7 +39,8 @@ mod uniform;
 pub use any_sequential::AnySequential;
 pub use batch_exact::{batch_exact, proposition_1_budget};
 pub use build::{
-    DictionaryInfo, DictionaryMethod, DictionaryOptions, build, build_dictionary, sequential_with_budget, starting_leverage_ridge,
+    DictionaryInfo, DictionaryMethod, DictionaryOptions, build, build_dictionary, sequential_with_budget,
+    starting_leverage_ridge,
 };
 pub use check::{Check, check_guarantee};
 pub use dictionary::Dictionary;
