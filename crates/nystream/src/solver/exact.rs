@@ -144,6 +144,10 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
         // Rows that are all alike leave nothing to choose: the constant is the answer, and this ridge gives it.
         return Ok(if scale > 0.0 { scale } else { 1.0 });
     }
-    let path = RidgePath::from_kernels(centred, targets.clone(), intercept, floor);
+    if intercept {
+        let share = largest / n as f64;
+        centred.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|value| *value += share));
+    }
+    let path = RidgePath::from_kernels(centred, targets.clone(), intercept.then_some(largest), floor);
     Ok(path.choose()?.ridge)
 }

@@ -42,12 +42,12 @@ pub struct RidgePath {
 }
 
 /// What the tridiagonal form is of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Given {
     /// Sums over rows of features.
     Sums,
-    /// The kernel matrix of the rows.
-    Kernels,
+    /// The kernel matrix of the rows; with an intercept, the eigenvalue that the constant has in it.
+    Kernels { constant: Option<f64> },
 }
 
 /// The ridge chosen, and how it scored.
@@ -77,13 +77,16 @@ impl RidgePath {
         Self { form, turned, given: Given::Sums, target_squares, rows, intercept, floor }
     }
 
-    /// From the kernel matrix of all rows (its lower triangle) and their targets, without means if there is an intercept.
-    pub fn from_kernels(matrix: Mat<f64>, mut targets: Mat<f64>, intercept: bool, floor: f64) -> Self {
+    /// From the kernel matrix of all rows (its lower triangle) and their targets. With an intercept both are without
+    /// means, but for `constant` times the projection on constants in the matrix: with an eigenvalue of 0 there, the free
+    /// rows of small ridges, whose number is then the difference of 1 and almost 1, would be lost to rounding.
+    pub fn from_kernels(matrix: Mat<f64>, mut targets: Mat<f64>, constant: Option<f64>, floor: f64) -> Self {
+        let (intercept, given) = (constant.is_some(), Given::Kernels { constant });
         let target_squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
         let rows = targets.nrows() as f64;
         let form = Tridiagonal::reduce(matrix, targets.as_mut());
         let turned = columns(&targets);
-        Self { form, turned, given: Given::Kernels, target_squares, rows, intercept, floor }
+        Self { form, turned, given, target_squares, rows, intercept, floor }
     }
 
     /// Scores of a ridge: infinite where the model has as many parameters as rows, or rounding errors have it fail.
@@ -94,7 +97,10 @@ impl RidgePath {
             return GcvChoice { ridge, degrees_of_freedom: self.rows, scores: vec![f64::INFINITY; outputs] };
         };
         let shrunk = ridge * shifted.inverse_trace();
-        let free = self.rows - (dim + constant) + shrunk;
+        let free = match self.given {
+            Given::Sums => self.rows - (dim + constant) + shrunk,
+            Given::Kernels { constant } => shrunk - constant.map_or(0.0, |eigenvalue| ridge / (eigenvalue + ridge)),
+        };
         let mut solved = Vec::new();
         let score = |(turned, &total): (&Vec<f64>, &f64)| {
             solved.clone_from(turned);
@@ -106,12 +112,12 @@ impl RidgePath {
                     let fitted: f64 = solved.iter().zip(turned).map(|(x, c)| x * c).sum();
                     (total - fitted - ridge * square).max(least)
                 }
-                Given::Kernels => least + ridge * ridge * square,
+                Given::Kernels { .. } => least + ridge * ridge * square,
             };
             if free <= 0.0 { f64::INFINITY } else { self.rows * residual / (free * free) }
         };
         let scores = self.turned.iter().zip(&self.target_squares).map(score).collect();
-        GcvChoice { ridge, degrees_of_freedom: dim - shrunk + constant, scores }
+        GcvChoice { ridge, degrees_of_freedom: self.rows - free, scores }
     }
 
     /// Degrees of freedom of the ridge μ.
@@ -173,7 +179,7 @@ mod tests {
     #[test]
     fn score_equals_the_definition_by_hat_matrix() {
         let (phi, y, path) = problem(1, 0.5, 0.0);
-        let kernels = RidgePath::from_kernels(&phi * phi.transpose(), y.clone(), false, 0.0);
+        let kernels = RidgePath::from_kernels(&phi * phi.transpose(), y.clone(), None, 0.0);
         for ridge in [1e-3, 0.1, 2.0, 50.0] {
             let a = phi.transpose() * &phi + Mat::<f64>::identity(8, 8) * faer::Scale(ridge);
             let mut solved = phi.transpose().to_owned();
