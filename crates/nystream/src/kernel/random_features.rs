@@ -7,23 +7,24 @@
 
 use pulp::Simd;
 
-use super::sincos::{LARGEST, sin_cos_lanes, sin_cos_register};
+use super::sincos::{LARGEST, sin_cos_lanes, sin_cos_registers};
 use super::spec::Kernel;
-use super::support::sparse_products;
-use super::vector::{LANES, Lanes, Vectorised, multiply_add, products, vectorised};
+use super::vector::{LANES, Lanes, Vectorised, multiply_add, vectorised};
 use crate::error::{Error, Result};
 use crate::random::Generator;
 use crate::rows::Row;
 
-/// Registers of frequencies taken together.
-const WIDE: usize = 8;
+/// Columns of a row taken together: each sum that is loaded and stored takes up as many products.
+const COLUMNS: usize = 4;
+/// Registers of angles whose sines are taken together.
+const ABREAST: usize = 2;
 /// Bytes that the frequencies may take.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Frequencies, feature by feature in panels of 32.
+/// Frequencies, all of them for a column, then all for the next, filled up with zeros to whole groups of 32.
 #[derive(Debug, Clone)]
 pub struct RandomFeatures {
-    panels: Vec<Lanes>,
+    columns: Vec<Lanes>,
     features: usize,
     frequencies: usize,
     /// 1/√frequencies
@@ -45,32 +46,34 @@ impl RandomFeatures {
                 return Err(Error::InvalidParam { name: "kernel", found, expected: "a kernel of a distance" });
             }
         };
-        let numbers = frequencies.div_ceil(LANES).saturating_mul(features);
+        let groups = frequencies.div_ceil(LANES);
+        let numbers = groups.saturating_mul(features);
         let needed_bytes = (numbers as u64).saturating_mul(size_of::<Lanes>() as u64);
         if needed_bytes > MOST_BYTES {
             let advice = "use fewer random features, or a learner that keeps rows";
             return Err(Error::TooLarge { what: "frequencies", needed_bytes, allowed_bytes: MOST_BYTES, advice });
         }
-        let mut panels = vec![Lanes::ZERO; numbers];
+        let mut columns = vec![Lanes::ZERO; numbers];
+        let mut largest: f64 = 0.0;
         for i in 0..frequencies {
             let mut scale = 1.0 / kernel.bandwidth().unwrap_or(1.0);
             if let Some(freedom) = freedom {
                 let squares: f64 = (0..freedom).map(|_| rng.normal().powi(2)).sum();
                 scale *= (f64::from(freedom) / squares).sqrt();
             }
-            for lanes in &mut panels[i / LANES * features..][..features] {
-                lanes.0[i % LANES] = scale * rng.normal();
+            let mut squares: f64 = 0.0;
+            for k in 0..features {
+                let frequency = scale * rng.normal();
+                columns[k * groups + i / LANES].0[i % LANES] = frequency;
+                squares += frequency * frequency;
             }
+            largest = largest.max(squares.sqrt());
         }
         let scale = 1.0 / (frequencies as f64).sqrt();
-        let largest = (0..frequencies).fold(0.0, |largest: f64, i| {
-            let panel = &panels[i / LANES * features..][..features];
-            largest.max(panel.iter().map(|lanes| lanes.0[i % LANES].powi(2)).sum::<f64>().sqrt())
-        });
-        Ok(Self { panels, features, frequencies, scale, largest })
+        Ok(Self { columns, features, frequencies, scale, largest })
     }
 
-    /// Numbers that stand for a row: the features, and zeros that fill the last panel.
+    /// Numbers that stand for a row: the sines, and zeros that fill their last group of 32, then the cosines likewise.
     pub fn len(&self) -> usize {
         self.frequencies.div_ceil(LANES) * 2 * LANES
     }
@@ -101,7 +104,7 @@ impl RandomFeatures {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.panels.capacity() * size_of::<Lanes>()
+        self.columns.capacity() * size_of::<Lanes>()
     }
 }
 
@@ -116,133 +119,144 @@ struct FeatureTask<'a> {
 impl Vectorised for FeatureTask<'_> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
+        let Self { map, x, weights, out, sum } = self;
+        let (sines, cosines) = out.split_at_mut(out.len() / 2);
+        // Angles take the places of the sines.
+        map.angles::<FMA, S>(simd, x, sines);
         // No angle is larger than the product of the norms.
-        let small = self.map.largest * self.x.squared_norm().sqrt() < LARGEST;
-        if FMA && small && LANES.is_multiple_of(WIDE * S::F64_LANES) {
-            self.in_registers(simd);
+        let small = map.largest * x.squared_norm().sqrt() < LARGEST;
+        if FMA && small && LANES.is_multiple_of(ABREAST * S::F64_LANES) {
+            in_registers(simd, map.scale, sines, cosines);
         } else {
-            self.in_lanes::<FMA>();
+            in_lanes::<FMA>(map.scale, sines, cosines);
         }
-    }
-}
-
-impl FeatureTask<'_> {
-    /// Angles, sines and cosines without leaving the registers.
-    #[inline(always)]
-    fn in_registers<S: Simd>(self, simd: S) {
-        let Self { map, x, weights, out, sum } = self;
-        let mut total = [simd.splat_f64s(0.0); 2];
-        let pairs = out.chunks_exact_mut(2 * LANES).zip(weights.chunks_exact(2 * LANES));
-        for (p, (out, weights)) in pairs.enumerate() {
-            let panel = &map.panels[p * map.features..(p + 1) * map.features];
-            let used = (map.frequencies - p * LANES).min(LANES);
-            let mut start = 0;
-            while start < used {
-                let at = start / S::F64_LANES;
-                start += if used - start > WIDE / 2 * S::F64_LANES {
-                    group::<WIDE, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
-                } else {
-                    const HALF: usize = WIDE / 2;
-                    group::<HALF, S>(simd, map.scale, angles(simd, panel, at, x), at, weights, out, &mut total)
-                };
-            }
-            if used < LANES {
-                // The cosine of a frequency that is not there is not 0, and was summed.
-                let (mut surplus, (sines, cosines)) = (0.0, out.split_at_mut(LANES));
-                for i in used..start.min(LANES) {
-                    surplus += cosines[i] * weights[LANES + i];
-                }
-                sines[used..].fill(0.0);
-                cosines[used..].fill(0.0);
-                *sum -= surplus;
-            }
-        }
-        *sum += simd.reduce_sum_f64s(simd.add_f64s(total[0], total[1]));
-    }
-
-    #[inline(always)]
-    fn in_lanes<const FMA: bool>(self) {
-        let Self { map, x, weights, out, sum } = self;
+        // The cosine of a frequency that is not there is not 0.
+        cosines[map.frequencies..].fill(0.0);
+        let (weights, weights_rest) = weights.as_chunks::<LANES>();
+        let (out, out_rest) = out.as_chunks::<LANES>();
+        debug_assert!(weights_rest.is_empty() && out_rest.is_empty(), "whole groups");
         let mut total = [0.0; LANES];
-        let (out, _) = out.as_chunks_mut::<LANES>();
-        let (weights, _) = weights.as_chunks::<LANES>();
-        let pairs = out.chunks_exact_mut(2).zip(weights.chunks_exact(2));
-        for (p, (out, weights)) in pairs.enumerate() {
-            let panel = &map.panels[p * map.features..(p + 1) * map.features];
-            let angles = match x {
-                Row::Dense(point) => products::<FMA>(panel, point),
-                Row::Sparse { indices, values } => sparse_products::<FMA>(panel, indices, values),
-            };
-            let (mut sines, mut cosines) = sin_cos_lanes::<FMA>(&angles);
+        for (values, weights) in out.iter().zip(weights) {
             for i in 0..LANES {
-                sines[i] *= map.scale;
-                cosines[i] *= map.scale;
+                total[i] = multiply_add::<FMA>(values[i], weights[i], total[i]);
             }
-            // The cosine of a frequency that is not there is not 0.
-            let used = map.frequencies - p * LANES;
-            if used < LANES {
-                cosines[used..].fill(0.0);
-            }
-            for i in 0..LANES {
-                total[i] = multiply_add::<FMA>(sines[i], weights[0][i], total[i]);
-                total[i] = multiply_add::<FMA>(cosines[i], weights[1][i], total[i]);
-            }
-            out[0] = sines;
-            out[1] = cosines;
         }
         *sum = total.iter().sum();
     }
 }
 
-/// Inner products of a row with the frequencies of some registers of a panel, from register `at` on.
-#[inline(always)]
-fn angles<const N: usize, S: Simd>(simd: S, panel: &[Lanes], at: usize, x: Row) -> [S::f64s; N] {
-    let mut sums = [simd.splat_f64s(0.0); N];
-    let mut add = |lanes: &Lanes, value: f64| {
-        let (value, registers) = (simd.splat_f64s(value), &S::as_simd_f64s(&lanes.0).0[at..at + N]);
-        for i in 0..N {
-            sums[i] = simd.mul_add_f64s(registers[i], value, sums[i]);
-        }
-    };
-    match x {
-        Row::Dense(point) => panel.iter().zip(point).for_each(|(lanes, value)| add(lanes, *value)),
-        Row::Sparse { indices, values } => {
-            for (&k, &value) in indices.iter().zip(values) {
-                if let Some(lanes) = panel.get(k as usize) {
-                    add(lanes, value);
+impl RandomFeatures {
+    /// Inner products of a row with all frequencies.
+    #[inline(always)]
+    fn angles<const FMA: bool, S: Simd>(&self, simd: S, x: Row, out: &mut [f64]) {
+        out.fill(0.0);
+        match within(x, self.features) {
+            Row::Dense(point) => {
+                for (g, values) in point.chunks(COLUMNS).enumerate() {
+                    let last = values.len() - 1;
+                    let columns = [0, 1, 2, 3].map(|i: usize| g * COLUMNS + i.min(last));
+                    self.add_columns::<FMA, S>(simd, columns, padded(values), out);
+                }
+            }
+            Row::Sparse { indices, values } => {
+                for (columns, values) in indices.chunks(COLUMNS).zip(values.chunks(COLUMNS)) {
+                    let last = columns.len() - 1;
+                    let columns = [0, 1, 2, 3].map(|i: usize| columns[i.min(last)] as usize);
+                    self.add_columns::<FMA, S>(simd, columns, padded(values), out);
                 }
             }
         }
     }
-    sums
+
+    /// Adds values times the frequencies of columns.
+    #[inline(always)]
+    fn add_columns<const FMA: bool, S: Simd>(
+        &self,
+        simd: S,
+        columns: [usize; COLUMNS],
+        values: [f64; COLUMNS],
+        out: &mut [f64],
+    ) {
+        let groups = self.frequencies.div_ceil(LANES);
+        let [a, b, c, d] = columns.map(|k| &self.columns[k * groups..(k + 1) * groups]);
+        let sums = out.as_chunks_mut::<LANES>().0.iter_mut();
+        for ((((sums, a), b), c), d) in sums.zip(a).zip(b).zip(c).zip(d) {
+            add_lanes::<FMA, S>(simd, [a, b, c, d], values, sums);
+        }
+    }
 }
 
-/// Sines and cosines of some angles, from register `at` of their panel on, and their products with the weights; gives the
-/// number of angles.
+/// Of fewer values the last columns are taken nothing times.
 #[inline(always)]
-fn group<const N: usize, S: Simd>(
-    simd: S,
-    scale: f64,
-    angles: [S::f64s; N],
-    at: usize,
-    weights: &[f64],
-    out: &mut [f64],
-    total: &mut [S::f64s; 2],
-) -> usize {
-    let scale = simd.splat_f64s(scale);
-    let registers = LANES / S::F64_LANES;
-    let (weights, out) = (S::as_simd_f64s(weights).0, S::as_mut_simd_f64s(out).0);
-    let (sine_weights, cosine_weights) = (&weights[at..at + N], &weights[registers + at..registers + at + N]);
-    let (sines, cosines) = out.split_at_mut(registers);
-    let (sines, cosines) = (&mut sines[at..at + N], &mut cosines[at..at + N]);
-    for i in 0..N {
-        let (sine, cosine) = sin_cos_register(simd, angles[i]);
-        sines[i] = simd.mul_f64s(sine, scale);
-        cosines[i] = simd.mul_f64s(cosine, scale);
-        total[0] = simd.mul_add_f64s(sines[i], sine_weights[i], total[0]);
-        total[1] = simd.mul_add_f64s(cosines[i], cosine_weights[i], total[1]);
+fn padded(values: &[f64]) -> [f64; COLUMNS] {
+    let mut out = [0.0; COLUMNS];
+    for (out, value) in out.iter_mut().zip(values) {
+        *out = *value;
     }
-    N * S::F64_LANES
+    out
+}
+
+/// sums += Σ values · columns
+#[inline(always)]
+fn add_lanes<const FMA: bool, S: Simd>(
+    simd: S,
+    columns: [&Lanes; COLUMNS],
+    values: [f64; COLUMNS],
+    sums: &mut [f64; LANES],
+) {
+    let (registers, rest) = S::as_mut_simd_f64s(sums);
+    if !FMA || !rest.is_empty() {
+        for (column, value) in columns.iter().zip(values) {
+            for i in 0..LANES {
+                sums[i] = multiply_add::<FMA>(column.0[i], value, sums[i]);
+            }
+        }
+        return;
+    }
+    let [a, b, c, d] = columns.map(|column| S::as_simd_f64s(&column.0).0);
+    let [by_a, by_b, by_c, by_d] = values;
+    for ((((sum, a), b), c), d) in registers.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+        let first = simd.mul_add_f64s(*b, simd.splat_f64s(by_b), simd.mul_add_f64s(*a, simd.splat_f64s(by_a), *sum));
+        *sum = simd.mul_add_f64s(*d, simd.splat_f64s(by_d), simd.mul_add_f64s(*c, simd.splat_f64s(by_c), first));
+    }
+}
+
+/// Sines in place of the angles, and cosines, both times `scale`.
+#[inline(always)]
+fn in_registers<S: Simd>(simd: S, scale: f64, angles: &mut [f64], cosines: &mut [f64]) {
+    let scale = simd.splat_f64s(scale);
+    let sines = S::as_mut_simd_f64s(angles).0.as_chunks_mut::<ABREAST>().0;
+    for (sines, cosines) in sines.iter_mut().zip(S::as_mut_simd_f64s(cosines).0.as_chunks_mut::<ABREAST>().0) {
+        let (s, c) = sin_cos_registers(simd, *sines);
+        for i in 0..ABREAST {
+            sines[i] = simd.mul_f64s(s[i], scale);
+            cosines[i] = simd.mul_f64s(c[i], scale);
+        }
+    }
+}
+
+/// The same without explicit vectors, for angles of any size.
+#[inline(always)]
+fn in_lanes<const FMA: bool>(scale: f64, angles: &mut [f64], cosines: &mut [f64]) {
+    let groups = angles.as_chunks_mut::<LANES>().0.iter_mut().zip(cosines.as_chunks_mut::<LANES>().0);
+    for (sines, cosines) in groups {
+        (*sines, *cosines) = sin_cos_lanes::<FMA>(sines);
+        for i in 0..LANES {
+            sines[i] *= scale;
+            cosines[i] *= scale;
+        }
+    }
+}
+
+/// The row in columns below this.
+fn within(x: Row, columns: usize) -> Row {
+    match x {
+        Row::Sparse { indices, values } if indices.last().is_some_and(|&k| k as usize >= columns) => {
+            let there = indices.partition_point(|&k| (k as usize) < columns);
+            Row::Sparse { indices: &indices[..there], values: &values[..there] }
+        }
+        x => x,
+    }
 }
 
 #[cfg(test)]
@@ -291,20 +305,17 @@ mod tests {
                 // What stands in places without a feature must not matter.
                 let (weights, mut out) = (vec![0.5; map.len()], vec![7.0; map.len()]);
                 let found = map.weighted(Row::Dense(&x), &weights, &mut out);
-                let mut sum = 0.0;
-                for (p, part) in out.chunks_exact(2 * LANES).enumerate() {
-                    for i in 0..LANES {
-                        let at = |k: usize| map.panels[p * 2 + k].0[i];
-                        let angle = multiply_add::<true>(at(1), x[1], at(0) * x[0]);
-                        let there = p * LANES + i < frequencies;
-                        let expected = if there { (angle.sin(), angle.cos()) } else { (0.0, 0.0) };
-                        let scale = (frequencies as f64).sqrt();
-                        let apart =
-                            (part[i] * scale - expected.0).abs().max((part[LANES + i] * scale - expected.1).abs());
-                        // Angles are rounded before their sines are taken.
-                        assert!(apart < 1e-14 + 1e-15 * size, "{frequencies} {size} {apart}");
-                        sum += 0.5 * (part[i] + part[LANES + i]);
-                    }
+                let (mut sum, groups) = (0.0, frequencies.div_ceil(LANES));
+                let (sines, cosines) = out.split_at(out.len() / 2);
+                for i in 0..sines.len() {
+                    let at = |k: usize| map.columns[k * groups + i / LANES].0[i % LANES];
+                    let angle = at(1).mul_add(x[1], at(0) * x[0]);
+                    let expected = if i < frequencies { angle.sin_cos() } else { (0.0, 0.0) };
+                    let scale = (frequencies as f64).sqrt();
+                    let apart = (sines[i] * scale - expected.0).abs().max((cosines[i] * scale - expected.1).abs());
+                    // Angles are rounded before their sines are taken.
+                    assert!(apart < 1e-14 + 1e-15 * size, "{frequencies} {size} {apart}");
+                    sum += 0.5 * (sines[i] + cosines[i]);
                 }
                 assert!((found - sum).abs() < 1e-13 * (frequencies as f64), "{found} {sum}");
             }

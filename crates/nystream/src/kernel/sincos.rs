@@ -74,10 +74,10 @@ fn look_again(x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
     }
 }
 
-/// The same of one register, of arguments up to [`LARGEST`], where multiply-adds are fused. Written with explicit vectors:
-/// left to itself, the compiler moves most of the numbers to memory and back.
+/// The same of a few registers, of arguments up to [`LARGEST`], where multiply-adds are fused. Written with explicit
+/// vectors: left to itself, the compiler moves most of the numbers to memory and back.
 #[inline(always)]
-pub(super) fn sin_cos_register<S: Simd>(simd: S, x: S::f64s) -> (S::f64s, S::f64s) {
+pub(super) fn sin_cos_registers<const N: usize, S: Simd>(simd: S, x: [S::f64s; N]) -> ([S::f64s; N], [S::f64s; N]) {
     let constant = |value: f64| simd.splat_f64s(value);
     let bits = |value: S::f64s| simd.transmute_u64s_f64s(value);
     let shifted = |value: S::u64s, by: u32| -> S::u64s {
@@ -85,30 +85,41 @@ pub(super) fn sin_cos_register<S: Simd>(simd: S, x: S::f64s) -> (S::f64s, S::f64
         let halves: S::u32s = pulp::bytemuck::cast(value);
         pulp::bytemuck::cast(simd.wrapping_dyn_shl_u32s(halves, simd.splat_u32s(by)))
     };
-    let split = simd.mul_add_f64s(x, constant(std::f64::consts::FRAC_2_PI), constant(SPLIT + 0.5));
-    let split = simd.and_u64s(bits(split), simd.splat_u64s(UPPER));
-    let n = simd.sub_f64s(simd.transmute_f64s_u64s(split), constant(SPLIT));
-    // Fused, the first of two parts may have all its bits: x − n π/2 is a multiple of 2⁻⁵³ below 1, hence exact.
-    let first = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[0]), x);
-    let r = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[1]), first);
-    let squared = simd.mul_f64s(r, r);
-    let (mut s, mut c) = (constant(SIN[0]), constant(COS[0]));
-    for k in 1..SIN.len() {
-        s = simd.mul_add_f64s(s, squared, constant(SIN[k]));
-        c = simd.mul_add_f64s(c, squared, constant(COS[k]));
+    let (mut split, mut r, mut squared) = ([simd.splat_u64s(0); N], x, x);
+    for i in 0..N {
+        let sum = simd.mul_add_f64s(x[i], constant(std::f64::consts::FRAC_2_PI), constant(SPLIT + 0.5));
+        split[i] = simd.and_u64s(bits(sum), simd.splat_u64s(UPPER));
     }
-    let sine = simd.mul_add_f64s(simd.mul_f64s(squared, r), s, r);
-    let near_one = simd.mul_add_f64s(squared, constant(-0.5), constant(1.0));
-    let cosine = simd.mul_add_f64s(simd.mul_f64s(squared, squared), c, near_one);
-    // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 (the exclusive or of both) the cosine.
-    let odd = shifted(split, 31);
-    let second = simd.and_u64s(shifted(split, 30), simd.splat_u64s(SIGN));
-    let exchanged = simd.greater_than_u64s(odd, simd.splat_u64s(SIGN - 1));
-    let turned = |value: S::f64s, sign: S::u64s| simd.transmute_f64s_u64s(simd.xor_u64s(bits(value), sign));
-    (
-        turned(simd.select_f64s(exchanged, cosine, sine), second),
-        turned(simd.select_f64s(exchanged, sine, cosine), simd.xor_u64s(odd, second)),
-    )
+    for i in 0..N {
+        let n = simd.sub_f64s(simd.transmute_f64s_u64s(split[i]), constant(SPLIT));
+        // Fused, the first of two parts may have all its bits: x − n π/2 is a multiple of 2⁻⁵³ below 1, hence exact.
+        let first = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[0]), x[i]);
+        r[i] = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[1]), first);
+        squared[i] = simd.mul_f64s(r[i], r[i]);
+    }
+    let (mut s, mut c) = ([constant(SIN[0]); N], [constant(COS[0]); N]);
+    for k in 1..SIN.len() {
+        for i in 0..N {
+            s[i] = simd.mul_add_f64s(s[i], squared[i], constant(SIN[k]));
+        }
+        for i in 0..N {
+            c[i] = simd.mul_add_f64s(c[i], squared[i], constant(COS[k]));
+        }
+    }
+    for i in 0..N {
+        let sine = simd.mul_add_f64s(simd.mul_f64s(squared[i], r[i]), s[i], r[i]);
+        let near_one = simd.mul_add_f64s(squared[i], constant(-0.5), constant(1.0));
+        let cosine = simd.mul_add_f64s(simd.mul_f64s(squared[i], squared[i]), c[i], near_one);
+        // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 (the exclusive or of both) the
+        // cosine.
+        let odd = shifted(split[i], 31);
+        let second = simd.and_u64s(shifted(split[i], 30), simd.splat_u64s(SIGN));
+        let exchanged = simd.greater_than_u64s(odd, simd.splat_u64s(SIGN - 1));
+        let turned = |value: S::f64s, sign: S::u64s| simd.transmute_f64s_u64s(simd.xor_u64s(bits(value), sign));
+        s[i] = turned(simd.select_f64s(exchanged, cosine, sine), second);
+        c[i] = turned(simd.select_f64s(exchanged, sine, cosine), simd.xor_u64s(odd, second));
+    }
+    (s, c)
 }
 
 #[inline(always)]
@@ -176,7 +187,7 @@ mod tests {
         fn run<const FMA: bool, S: Simd>(self, simd: S) {
             let out = S::as_mut_simd_f64s(self.1).0.iter_mut().zip(S::as_mut_simd_f64s(self.2).0);
             for (x, (sines, cosines)) in S::as_simd_f64s(self.0).0.iter().zip(out) {
-                (*sines, *cosines) = sin_cos_register(simd, *x);
+                ([*sines], [*cosines]) = sin_cos_registers(simd, [*x]);
             }
         }
     }

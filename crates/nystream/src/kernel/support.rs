@@ -414,7 +414,7 @@ impl SupportTask<'_> {
 
 /// Inner products of a sparse row with a panel.
 #[inline(always)]
-pub(super) fn sparse_products<const FMA: bool>(panel: &[Lanes], indices: &[u32], values: &[f64]) -> [f64; LANES] {
+fn sparse_products<const FMA: bool>(panel: &[Lanes], indices: &[u32], values: &[f64]) -> [f64; LANES] {
     let mut sums = [0.0; LANES];
     for (&k, &value) in indices.iter().zip(values) {
         // Columns that no centre has add nothing to the products.

@@ -38,7 +38,12 @@ impl AgainstPanels<'_> {
     #[inline(always)]
     pub(super) fn run<S: Simd>(self, simd: S) -> f64 {
         let Self { rate, x, panels, features, norms, slots, weights, out } = self;
-        let row = Point { x, norm: x.squared_norm(), rate };
+        let shared = match x {
+            Row::Dense(point) => point.len(),
+            Row::Sparse { indices, .. } if indices.last().is_none_or(|&k| (k as usize) < features) => indices.len(),
+            Row::Sparse { indices, .. } => indices.partition_point(|&k| (k as usize) < features),
+        };
+        let row = Point { x, shared, norm: x.squared_norm(), rate };
         let width = WIDE * S::F64_LANES;
         for (g, out) in out.chunks_mut(width).enumerate() {
             let start = g * width;
@@ -47,18 +52,12 @@ impl AgainstPanels<'_> {
             let lanes = &panels[p * features..(p + 1) * features];
             let panel = Panel { lanes, norms: &norms[p], slots: &slots[start..], at };
             if out.len() > width / 2 {
-                let exponents = row.exponents::<WIDE, S>(simd, &panel, out.len());
-                let (left, right) = out.split_at_mut(width / 2);
-                let (first, second) = exponents.split_at(ABREAST);
-                if let (Some(first), Some(second)) = (first.first_chunk(), second.first_chunk()) {
-                    write::<S>(&exp_abreast(simd, *first), left);
-                    write::<S>(&exp_abreast(simd, *second), right);
-                }
+                write::<WIDE, S>(&row.exponents::<WIDE, S>(simd, &panel, out.len()), out);
             } else {
-                let exponents = row.exponents::<ABREAST, S>(simd, &panel, out.len());
-                write::<S>(&exp_abreast(simd, exponents), out);
+                write::<ABREAST, S>(&row.exponents::<ABREAST, S>(simd, &panel, out.len()), out);
             }
         }
+        exponentials(simd, out);
         if weights.is_empty() { 0.0 } else { dot(simd, weights, out) }
     }
 }
@@ -82,6 +81,8 @@ impl Panel<'_> {
 
 struct Point<'a> {
     x: Row<'a>,
+    /// Values in columns that the centres have; the others add nothing to the products.
+    shared: usize,
     norm: f64,
     rate: f64,
 }
@@ -105,13 +106,10 @@ impl Point<'_> {
             }
             Row::Sparse { indices, values } => (indices, values),
         };
-        for (&k, &value) in indices.iter().zip(values) {
-            // Columns that no centre has add nothing to the products.
-            if let Some(lanes) = panel.lanes.get(k as usize) {
-                let (value, features) = (simd.splat_f64s(value), panel.registers::<N, S>(lanes));
-                for i in 0..N {
-                    sums[i] = simd.mul_add_f64s(features[i], value, sums[i]);
-                }
+        for (&k, &value) in indices[..self.shared].iter().zip(values) {
+            let (value, features) = (simd.splat_f64s(value), panel.registers::<N, S>(&panel.lanes[k as usize]));
+            for i in 0..N {
+                sums[i] = simd.mul_add_f64s(features[i], value, sums[i]);
             }
         }
         let own = panel.registers::<N, S>(&panel.norms.lanes);
@@ -149,12 +147,30 @@ fn look_again(transform: &Transform, panel: &Panel, first: usize, point: &Point,
 
 /// Writes the values that are used.
 #[inline(always)]
-fn write<S: Simd>(values: &[S::f64s; ABREAST], out: &mut [f64]) {
-    if out.len() == ABREAST * S::F64_LANES {
+fn write<const N: usize, S: Simd>(values: &[S::f64s; N], out: &mut [f64]) {
+    if out.len() == N * S::F64_LANES {
         S::as_mut_simd_f64s(out).0.copy_from_slice(values);
     } else {
         let values: &[f64] = pulp::bytemuck::cast_slice(values);
         out.copy_from_slice(&values[..out.len()]);
+    }
+}
+
+/// In place, in a pass of its own: beside the sums of a panel there are no registers left for it.
+#[inline(always)]
+fn exponentials<S: Simd>(simd: S, values: &mut [f64]) {
+    let whole = values.len() - values.len() % (ABREAST * S::F64_LANES);
+    let (whole, rest) = values.split_at_mut(whole);
+    for group in S::as_mut_simd_f64s(whole).0.as_chunks_mut::<ABREAST>().0 {
+        *group = exp_abreast(simd, *group);
+    }
+    if !rest.is_empty() {
+        let mut last = [simd.splat_f64s(0.0); ABREAST];
+        let numbers: &mut [f64] = pulp::bytemuck::cast_slice_mut(&mut last);
+        numbers[..rest.len()].copy_from_slice(rest);
+        let last = exp_abreast(simd, last);
+        let numbers: &[f64] = pulp::bytemuck::cast_slice(&last);
+        rest.copy_from_slice(&numbers[..rest.len()]);
     }
 }
 
