@@ -1,12 +1,14 @@
 //! Sums over rows, with the memory they need kept from block to block.
 //!
 //! Kernels of a block are evaluated while the block before it is summed: a thread that runs out of the one work takes of the
-//! other, where each by itself would end with threads waiting for the last tile.
+//! other, where each by itself would end with threads waiting for the last tile. They are packed for the sum strip by strip,
+//! while they are in the cache.
 
 use faer::{Mat, MatMut, MatRef};
 
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::linalg::{PackedRows, PartScratch};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 use crate::solver::{NystromSums, Whitening};
@@ -17,31 +19,32 @@ pub struct Summing {
     kernel: Kernel,
     centres: Centres,
     sums: NystromSums,
-    workspace: KernelWorkspace,
+    scratch: Vec<PartScratch<KernelWorkspace>>,
     diagonals: Vec<f64>,
     /// Kernels that are yet to be summed, and memory for the next ones.
     waiting: Waiting,
     next: Waiting,
+    /// Where features are summed: kernels before they are turned into them.
+    block: Vec<f64>,
+    workspace: KernelWorkspace,
 }
 
-/// Kernels of a block with its targets and Σk(x,x).
+/// Packed kernels of a block with its targets and Σk(x,x).
 #[derive(Debug)]
 struct Waiting {
-    kernels: Vec<f64>,
+    kernels: PackedRows,
     codes: Mat<f64>,
     energy: f64,
 }
 
 impl Waiting {
     fn none() -> Self {
-        Self { kernels: Vec::new(), codes: Mat::new(), energy: 0.0 }
+        Self { kernels: PackedRows::default(), codes: Mat::new(), energy: 0.0 }
     }
 
-    fn add_to(&mut self, sums: &mut NystromSums, atoms: usize) {
-        let rows = self.codes.nrows();
-        if rows > 0 {
-            let block = MatMut::from_column_major_slice_mut(&mut self.kernels, rows, atoms);
-            sums.add(block, self.codes.as_ref(), self.energy);
+    fn add_to(&mut self, sums: &mut NystromSums) {
+        if self.codes.nrows() > 0 {
+            sums.add_packed(&self.kernels, self.codes.as_ref(), self.energy);
             self.codes = Mat::new();
         }
     }
@@ -59,38 +62,42 @@ impl Summing {
             kernel,
             centres: Centres::new(dictionary.atoms().rows()),
             sums,
-            workspace: KernelWorkspace::default(),
+            scratch: Vec::new(),
             diagonals: Vec::new(),
             waiting: Waiting::none(),
             next: Waiting::none(),
+            block: Vec::new(),
+            workspace: KernelWorkspace::default(),
         })
     }
 
     /// Adds rows with their coded targets (rows × outputs).
     pub fn add(&mut self, rows: Rows, codes: MatRef<'_, f64>) {
-        let Self { kernel, centres, sums, workspace, diagonals, waiting, next } = self;
-        let mut evaluate = || {
-            next.kernels.resize(rows.len() * centres.len(), 0.0);
-            let block = MatMut::from_column_major_slice_mut(&mut next.kernels, rows.len(), centres.len());
-            kernel.block(rows, centres, workspace, block);
-            diagonals.resize(rows.len(), 0.0);
-            kernel.diagonals(rows, diagonals);
-            next.energy = diagonals.iter().sum();
-            next.codes = codes.to_owned();
-        };
-        if sums.is_whitened() {
+        self.diagonals.resize(rows.len(), 0.0);
+        self.kernel.diagonals(rows, &mut self.diagonals);
+        let energy = self.diagonals.iter().sum();
+        if self.sums.is_whitened() {
             // Features come from solves whose threads wait for each other: nothing else may hold one.
-            evaluate();
-            waiting.add_to(sums, centres.len());
-        } else {
-            rayon::join(|| waiting.add_to(sums, centres.len()), evaluate);
+            self.block.resize(rows.len() * self.centres.len(), 0.0);
+            let mut block = MatMut::from_column_major_slice_mut(&mut self.block, rows.len(), self.centres.len());
+            self.kernel.block(rows, &self.centres, &mut self.workspace, block.as_mut());
+            self.sums.add(block, codes, energy);
+            return;
         }
+        let Self { kernel, centres, sums, scratch, waiting, next, .. } = self;
+        let evaluate = || {
+            next.kernels.fill((rows.len(), centres.len()), centres.strip_rows(), scratch, |workspace, these, out| {
+                kernel.block(rows.slice(these.start, these.end), centres, workspace, out);
+            });
+            (next.energy, next.codes) = (energy, codes.to_owned());
+        };
+        rayon::join(|| waiting.add_to(sums), evaluate);
         std::mem::swap(waiting, next);
     }
 
     /// The sums so far.
     pub fn sums(&mut self) -> &NystromSums {
-        self.waiting.add_to(&mut self.sums, self.centres.len());
+        self.waiting.add_to(&mut self.sums);
         &self.sums
     }
 }

@@ -13,6 +13,11 @@ const PANEL_SPARSITY: usize = 20;
 /// products (measured with AVX2: differences are faster at 20 columns, products at 54).
 pub(super) const DIRECT_COLUMNS: usize = 32;
 
+/// Bytes of kernel values that stay in the second cache, beside what is evaluated and what is made of them.
+const STRIP_BYTES: usize = 256 << 10;
+/// Rows that a matrix product with the centres should have.
+const PRODUCT_ROWS: usize = 128;
+
 /// A set of centres, packed for fast evaluation against rows.
 ///
 /// Beside the rows as given it holds a feature-major copy (dense rows, and sparse ones that are short
@@ -104,6 +109,12 @@ impl Centres {
     /// Number of columns.
     pub fn dim(&self) -> usize {
         self.rows.cols()
+    }
+
+    /// Rows to evaluate at a time where the values are to be used while they are at hand (see [`STRIP_BYTES`]).
+    pub fn strip_rows(&self) -> usize {
+        let least = if self.centred.is_some() { PRODUCT_ROWS } else { LANES };
+        (STRIP_BYTES / 8 / self.len().max(1) / LANES * LANES).clamp(least, 8 * LANES)
     }
 
     /// Bytes held.

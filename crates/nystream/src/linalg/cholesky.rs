@@ -6,6 +6,7 @@ use faer::linalg::triangular_inverse::invert_lower_triangular;
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
 use faer::{Mat, MatMut, MatRef, Par, Spec};
 
+use super::congruence::{lower_quotient, whiten_both_sides};
 use super::parallelism;
 use crate::error::{Error, Result};
 
@@ -42,7 +43,10 @@ impl Cholesky {
 
     fn with_jitter(matrix: MatRef<'_, f64>, jitter: f64) -> Result<Mat<f64>, usize> {
         let n = matrix.nrows();
-        let mut factor = Mat::from_fn(n, n, |i, j| if i >= j { matrix[(i, j)] } else { 0.0 });
+        let mut factor = Mat::zeros(n, n);
+        for (j, column) in factor.as_mut().col_iter_mut().enumerate() {
+            column.subrows_mut(j, n - j).copy_from(matrix.col(j).subrows(j, n - j));
+        }
         for i in 0..n {
             factor[(i, i)] += jitter;
         }
@@ -103,6 +107,16 @@ impl Cholesky {
     pub fn solve_in_place(&self, mut rhs: MatMut<'_, f64>) {
         self.forward_in_place(rhs.as_mut());
         self.backward_in_place(rhs);
+    }
+
+    /// B ← L⁻¹BL⁻ᵀ of a symmetric matrix, of which only the lower triangle is read and written.
+    pub fn both_sides_in_place(&self, matrix: MatMut<'_, f64>) {
+        whiten_both_sides(self.factor.as_ref(), matrix);
+    }
+
+    /// Turns another factor M into L⁻¹M, which is lower triangular too: the factor of L⁻¹(MMᵀ)L⁻ᵀ.
+    pub fn divide(&self, other: &mut Self) {
+        lower_quotient(self.factor.as_ref(), other.factor.as_mut());
     }
 
     /// L⁻¹.

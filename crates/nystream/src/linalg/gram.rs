@@ -8,7 +8,8 @@ use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
-use super::rank_update::{Area, Packed, STRIP, add_products};
+use super::packed_rows::PackedRows;
+use super::rank_update::{Area, STRIP, add_products};
 use crate::error::{Error, Result};
 
 /// Side of a tile: a multiple of 24, which the innermost loop takes in whole products; larger ones balance worse.
@@ -19,7 +20,7 @@ const TILE: usize = 168;
 pub struct GramSum {
     dim: usize,
     tiles: Vec<Tile>,
-    packed: Packed,
+    packed: PackedRows,
 }
 
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ impl GramSum {
                 Tile { area, data: vec![0.0; area.size()] }
             })
         });
-        Self { dim, tiles: tiles.collect(), packed: Packed::default() }
+        Self { dim, tiles: tiles.collect(), packed: PackedRows::default() }
     }
 
     /// Number of rows and columns.
@@ -52,15 +53,27 @@ impl GramSum {
         if block.nrows() == 0 || self.dim == 0 {
             return;
         }
-        let parallel = block.nrows() * self.dim * self.dim / 2 >= PARALLEL_WORK;
-        let Self { tiles, packed, .. } = self;
-        packed.load(block, parallel);
-        let update = |tile: &mut Tile| add_products(packed, tile.area, &mut tile.data);
+        let mut packed = std::mem::take(&mut self.packed);
+        packed.load(block, self.parallel(block.nrows()));
+        self.add_packed(&packed);
+        self.packed = packed;
+    }
+
+    /// Whether rows are worth handing to other threads.
+    fn parallel(&self, rows: usize) -> bool {
+        rows * self.dim * self.dim / 2 >= PARALLEL_WORK
+    }
+
+    /// [`add`](Self::add) of rows that are packed already.
+    pub fn add_packed(&mut self, rows: &PackedRows) {
+        debug_assert_eq!(rows.dim(), self.dim);
+        let parallel = self.parallel(rows.rows());
+        let update = |tile: &mut Tile| add_products(rows, tile.area, &mut tile.data);
         if parallel {
             // Each tile can be taken by whichever thread is free: one held up by the rest of the machine must not hold up all.
-            tiles.par_iter_mut().with_max_len(1).for_each(update);
+            self.tiles.par_iter_mut().with_max_len(1).for_each(update);
         } else {
-            tiles.iter_mut().for_each(update);
+            self.tiles.iter_mut().for_each(update);
         }
     }
 
@@ -116,12 +129,19 @@ impl GramSum {
         }
     }
 
+    /// The lower triangle, zeros above it.
+    pub fn to_lower(&self) -> Mat<f64> {
+        let mut out = Mat::zeros(self.dim, self.dim);
+        self.write_lower(out.as_mut());
+        out
+    }
+
     /// Writes the lower triangle.
     pub fn write_lower(&self, mut out: MatMut<'_, f64>) {
         let mut column = vec![0.0; self.dim];
         for j in 0..self.dim {
             self.write_column(j, &mut column[j..]);
-            (j..self.dim).for_each(|i| out[(i, j)] = column[i]);
+            out.as_mut().col_mut(j).iter_mut().zip(&column).skip(j).for_each(|(out, value)| *out = *value);
         }
     }
 
@@ -145,6 +165,12 @@ impl GramSum {
     pub fn size_bytes(&self) -> usize {
         self.packed.size_bytes() + self.tiles.iter().map(|t| t.data.capacity() * 8).sum::<usize>()
     }
+}
+
+/// The Frobenius norm of the symmetric matrix of which this is the lower triangle, zeros above it.
+pub fn lower_norm(lower: MatRef<'_, f64>) -> f64 {
+    let diagonal: f64 = (0..lower.nrows()).map(|i| lower[(i, i)] * lower[(i, i)]).sum();
+    (2.0 * lower.squared_norm_l2() - diagonal).max(0.0).sqrt()
 }
 
 #[cfg(test)]
@@ -194,6 +220,8 @@ mod tests {
             let sum = GramSum::from_matrix(matrix.as_ref());
             let mut lower = Mat::zeros(dim, dim);
             sum.write_lower(lower.as_mut());
+            assert_eq!(lower, sum.to_lower());
+            assert!((lower_norm(lower.as_ref()) - matrix.norm_l2()).abs() <= 1e-14 * matrix.norm_l2());
             for j in 0..dim {
                 assert!((0..dim).all(|i| lower[(i, j)] == if i >= j { matrix[(i, j)] } else { 0.0 }));
             }

@@ -1,17 +1,15 @@
 //! The symmetric product behind [`GramSum`](super::GramSum): ΦᵀΦ of a block of rows, packed once for all tiles and threads.
 //!
-//! Both factors are the same block, so one packed copy serves as left and as right factor of every tile: panels of 4
-//! columns, in each the rows one after the other. The innermost loop keeps 8 × 6 sums in registers (two registers of rows
+//! Both factors are the same block, so one packed copy ([`PackedRows`]) serves as left and as right factor of every tile.
+//! The innermost loop keeps 8 × 6 sums in registers (two registers of rows
 //! of the result, six columns; with AVX2 that is 12 of 16 registers) and reads two panels on the left, one and a half on
 //! the right: from three panels two such products are made. Its sums run over hundreds of rows before they are added to
 //! the result, always in the order of the rows.
 
-use faer::MatRef;
 use pulp::{Arch, Scalar, Simd, WithSimd};
-use rayon::prelude::*;
 
-/// Columns of a panel.
-pub(super) const PANEL: usize = 4;
+use super::packed_rows::{PANEL, PackedRows};
+
 /// Panels on the left of a product.
 const LEFT: usize = 2;
 /// Rows of a strip of the result.
@@ -20,93 +18,6 @@ pub(super) const STRIP: usize = LEFT * PANEL;
 const RIGHT: usize = 3;
 /// Columns of a product.
 const WIDTH: usize = RIGHT * PANEL / 2;
-/// Rows of the block that are summed in registers: the more, the less often the result is passed over; the fewer, the
-/// longer what is on the right of a tile stays in the second cache.
-const DEPTH: usize = 384;
-/// Numbers in a cache line, where panels are to start: a register across two lines takes two loads.
-const LINE: usize = 8;
-/// Panels that are worth handing to another thread.
-const PANELS: usize = 16;
-
-/// A block of rows, packed; its memory is kept for the next block.
-#[derive(Debug, Default)]
-pub(super) struct Packed {
-    memory: Vec<f64>,
-    start: usize,
-    rows: usize,
-    panels: usize,
-}
-
-impl Clone for Packed {
-    /// Without the rows, which are only ever used right after they were packed.
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl Packed {
-    /// Takes a block of rows in place of the one before.
-    pub(super) fn load(&mut self, block: MatRef<'_, f64>, parallel: bool) {
-        (self.rows, self.panels) = (block.nrows(), block.ncols().div_ceil(PANEL));
-        let size = self.rows * self.panels * PANEL;
-        if self.memory.len() < size + LINE {
-            self.memory = vec![0.0; size + LINE];
-        }
-        self.start = self.memory.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
-        let (depth, width) = (self.depth(), self.panels * PANEL);
-        let part = |(number, part): (usize, &mut [f64])| {
-            let height = part.len() / width;
-            let rows = block.subrows(number * depth, height);
-            let panel = |(p, out): (usize, &mut [f64])| pack(rows, p * PANEL, out.as_chunks_mut().0);
-            if parallel {
-                part.par_chunks_mut(height * PANEL).with_min_len(PANELS).enumerate().for_each(panel);
-            } else {
-                part.chunks_mut(height * PANEL).enumerate().for_each(panel);
-            }
-        };
-        let parts = &mut self.memory[self.start..self.start + size];
-        if parallel {
-            parts.par_chunks_mut(depth * width).enumerate().for_each(part);
-        } else {
-            parts.chunks_mut(depth * width).enumerate().for_each(part);
-        }
-    }
-
-    /// Rows of all parts but the last: as equal as can be.
-    fn depth(&self) -> usize {
-        self.rows.div_ceil(self.rows.div_ceil(DEPTH))
-    }
-
-    /// The rows part by part, each with its number of rows, then panel by panel.
-    fn parts(&self) -> impl Iterator<Item = (usize, &[f64])> {
-        let width = self.panels * PANEL;
-        let parts = self.memory[self.start..self.start + self.rows * width].chunks(self.depth() * width);
-        parts.map(move |part| (part.len() / width, part))
-    }
-
-    /// Bytes held.
-    pub(super) fn size_bytes(&self) -> usize {
-        self.memory.capacity() * 8
-    }
-}
-
-/// Packs the columns from `first` on; past the last there are zeros.
-fn pack(rows: MatRef<'_, f64>, first: usize, out: &mut [[f64; PANEL]]) {
-    let columns: [Option<&[f64]>; PANEL] = std::array::from_fn(|q| {
-        let column = (first + q < rows.ncols()).then(|| rows.col(first + q))?;
-        Some(column.try_as_col_major()?.as_slice())
-    });
-    if let [Some(a), Some(b), Some(c), Some(d)] = columns {
-        for ((((out, a), b), c), d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *out = [*a, *b, *c, *d];
-        }
-    } else {
-        for (k, out) in out.iter_mut().enumerate() {
-            *out = std::array::from_fn(|q| if first + q < rows.ncols() { rows[(k, first + q)] } else { 0.0 });
-        }
-    }
-}
-
 /// Part of the result: its first row and column, numbers of rows and columns, all but the last two multiples of 24.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
@@ -134,12 +45,12 @@ impl Area {
 }
 
 /// Adds the products of the packed rows that belong to an area. Above the diagonal, some are left out.
-pub(super) fn add_products(rows: &Packed, area: Area, target: &mut [f64]) {
+pub(super) fn add_products(rows: &PackedRows, area: Area, target: &mut [f64]) {
     Arch::new().dispatch(Products { rows, area, target });
 }
 
 struct Products<'a> {
-    rows: &'a Packed,
+    rows: &'a PackedRows,
     area: Area,
     target: &'a mut [f64],
 }
@@ -240,13 +151,14 @@ fn add_columns<S: Simd, const V: usize, const A: usize, const W: usize, const FR
 
 #[cfg(test)]
 mod tests {
+    use super::super::packed_rows::DEPTH;
     use super::*;
     use crate::random::Generator;
-    use faer::Mat;
+    use faer::{Mat, MatRef};
 
     /// The sums in the area where it is on or below the diagonal are those of the naive product.
     fn check<S: Simd, const V: usize>(simd: S, block: MatRef<'_, f64>, area: Area) {
-        let mut rows = Packed::default();
+        let mut rows = PackedRows::default();
         rows.load(block, false);
         let mut target = vec![1.0; area.size()];
         Products { rows: &rows, area, target: &mut target }.run::<S, V>(simd);
@@ -271,7 +183,7 @@ mod tests {
                 let whole = Area { row: 0, col: 0, height: dim, width: dim };
                 check::<Scalar, 4>(Scalar, block.as_ref(), whole);
                 let mut sums = vec![0.0; whole.size()];
-                let mut packed = Packed::default();
+                let mut packed = PackedRows::default();
                 packed.load(block.as_ref(), true);
                 add_products(&packed, whole, &mut sums);
                 let expected = block.transpose() * &block;
@@ -291,7 +203,7 @@ mod tests {
         let across = Mat::from_fn(13, 20, |_, _| rng.normal());
         let along = across.transpose().to_owned();
         let area = Area { row: 0, col: 0, height: 13, width: 13 };
-        let mut packed = Packed::default();
+        let mut packed = PackedRows::default();
         let mut sums = [(); 2].map(|()| vec![0.0; area.size()]);
         packed.load(along.as_ref(), false);
         add_products(&packed, area, &mut sums[0]);

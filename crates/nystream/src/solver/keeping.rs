@@ -15,7 +15,7 @@ use super::recursive::RecursiveRidge;
 use super::settings::Ridge;
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
-use crate::linalg::GramSum;
+use crate::linalg::{GramSum, lower_norm};
 use crate::sketch::Dictionary;
 
 /// How far ahead a choice must hold, in rows so far.
@@ -65,12 +65,10 @@ impl NystromSums {
     /// The same sums, of the features of a dictionary. Rounding errors of sums of kernels go with them.
     pub fn to_features_of(&self, whitening: Whitening) -> Self {
         let mut kernels = self.to_kernels();
-        let mut gram = kernels.gram.to_matrix();
+        let mut gram = kernels.gram.to_lower();
         scale_both_sides(&mut gram, &whitening.weights);
         kernels.inherited_floor += self.rounding_of(&gram, 1.0, Some(whitening.leverage_ridge)).ridge_floor;
-        whitening.factor.forward_in_place(gram.as_mut());
-        let mut gram = gram.transpose().to_owned();
-        whitening.factor.forward_in_place(gram.as_mut());
+        whitening.factor.both_sides_in_place(gram.as_mut());
         let mut beside = kernels.beside();
         for column in beside.as_mut().col_iter_mut() {
             column.iter_mut().zip(&whitening.weights).for_each(|(v, w)| *v *= w);
@@ -83,15 +81,15 @@ impl NystromSums {
 
     /// What rounding asks for once there are `growth` times as many rows, if these are sums of kernels.
     pub fn rounding(&self, dictionary: &Dictionary, growth: f64) -> Rounding {
-        let mut gram = self.gram.to_matrix();
+        let mut gram = self.gram.to_lower();
         scale_both_sides(&mut gram, dictionary.weights());
         self.rounding_of(&gram, growth, None)
     }
 
-    /// The same from S Σkkᵀ S.
+    /// The same from the lower triangle of S Σkkᵀ S.
     pub(super) fn rounding_of(&self, gram: &Mat<f64>, growth: f64, own: Option<f64>) -> Rounding {
         // Errors of many additions lie in all directions, those of turning features into kernels may lie in one.
-        let norm = gram.norm_l2() * (gram.nrows() as f64).sqrt();
+        let norm = lower_norm(gram.as_ref()) * (gram.nrows() as f64).sqrt();
         Rounding::new(norm, gram.nrows(), self.weight, growth, own)
     }
 

@@ -6,6 +6,7 @@
 mod bandwidth;
 mod calibrate;
 mod exact;
+mod fixed_ridge;
 mod gcv;
 mod keeping;
 mod left_out;

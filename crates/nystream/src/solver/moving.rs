@@ -11,7 +11,7 @@ use super::nystrom::NystromSums;
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::GramSum;
+use crate::linalg::{GramSum, mirror_lower};
 use crate::sketch::Dictionary;
 
 /// The sums that `to` would have, as far as those of `from` tell; of features if `precise`, else of kernels.
@@ -31,8 +31,8 @@ pub fn move_sums(
         Some(whitening) => whitening.clone(),
         None => Whitening::new(kernel, from, None)?,
     };
-    // Σφφᵀ, and Σφ beside Σφy.
-    let mut gram = sums.gram.to_matrix();
+    // Σφφᵀ, first its lower triangle, and Σφ beside Σφy.
+    let mut gram = sums.gram.to_lower();
     let mut beside =
         Mat::from_fn(
             old,
@@ -45,14 +45,13 @@ pub fn move_sums(
         if precise {
             inherited_floor += sums.rounding_of(&gram, 1.0, Some(whitening.leverage_ridge)).ridge_floor;
         }
-        whitening.factor.forward_in_place(gram.as_mut());
-        gram = gram.transpose().to_owned();
-        whitening.factor.forward_in_place(gram.as_mut());
+        whitening.factor.both_sides_in_place(gram.as_mut());
         for t in 0..=outputs {
             (0..old).for_each(|i| beside[(i, t)] *= weights[i]);
             whitening.factor.forward_in_place(beside.as_mut().subcols_mut(t, 1));
         }
     }
+    mirror_lower(gram.as_mut());
     // T: rows are the features of the new atoms, so that k_new ≈ T φ.
     let mut transfer = Mat::zeros(new, old);
     let centres = Centres::new(from.atoms().rows());

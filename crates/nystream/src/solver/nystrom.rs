@@ -24,7 +24,7 @@ use super::settings::{Ridge, SolverOptions};
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{Cholesky, GramSum, add_column_products};
+use crate::linalg::{Cholesky, GramSum, PackedRows, add_column_products, lower_norm};
 use crate::model::{KernelModel, NystromPosterior, Uncertainty};
 use crate::sketch::Dictionary;
 
@@ -66,16 +66,31 @@ pub struct NystromFit {
     pub ridge_floor: f64,
 }
 
-/// Sums as features of a dictionary.
-struct InFeatures {
-    /// The lower triangle of Σφφᵀ.
-    gram: Mat<f64>,
-    mean: Mat<f64>,
-    cross: Mat<f64>,
-    squares: Vec<f64>,
-    whitening: Whitening,
-    floor: f64,
-    captured: f64,
+/// The lower triangle of Σφφᵀ, and what goes with it.
+pub(super) struct InFeatures {
+    pub(super) gram: Mat<f64>,
+    pub(super) beside: Beside,
+}
+
+/// What goes with sums as features of a dictionary; without means if there is an intercept.
+pub(super) struct Beside {
+    pub(super) mean: Mat<f64>,
+    pub(super) cross: Mat<f64>,
+    pub(super) squares: Vec<f64>,
+    pub(super) whitening: Whitening,
+    pub(super) floor: f64,
+    pub(super) captured: f64,
+}
+
+/// Σφφᵀ + μI, factored.
+pub(super) struct Factored {
+    pub(super) beside: Beside,
+    pub(super) posterior: Cholesky,
+    pub(super) ridge: f64,
+    /// How the ridge was chosen, if it was.
+    pub(super) choice: Option<GcvChoice>,
+    /// The trace of the inverse, if it was not.
+    pub(super) trace: f64,
 }
 
 impl NystromSums {
@@ -114,13 +129,24 @@ impl NystromSums {
         let block = block.as_ref();
         self.gram.add(block);
         add_column_products(block, targets, &mut self.feature_sum, &mut self.cross);
+        self.add_targets(targets, energy);
+    }
+
+    /// [`add`](Self::add) of packed rows of what is summed: kernels with the atoms, unless features are.
+    pub fn add_packed(&mut self, rows: &PackedRows, targets: MatRef<'_, f64>, energy: f64) {
+        self.gram.add_packed(rows);
+        rows.add_column_products(targets, &mut self.feature_sum, &mut self.cross);
+        self.add_targets(targets, energy);
+    }
+
+    fn add_targets(&mut self, targets: MatRef<'_, f64>, energy: f64) {
         for (t, column) in targets.col_iter().enumerate() {
             self.target_sum[t] += column.iter().sum::<f64>();
             self.target_squares[t] += column.iter().map(|v| v * v).sum::<f64>();
         }
         self.energy += energy;
-        self.weight += block.nrows() as f64;
-        self.rows += block.nrows() as u64;
+        self.weight += targets.nrows() as f64;
+        self.rows += targets.nrows() as u64;
     }
 
     /// Turns a block of kernels into what is summed, in place.
@@ -244,100 +270,125 @@ impl NystromSums {
     /// Ridges and how they score, from the sums as features of the dictionary.
     pub fn ridge_path(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<RidgePath> {
         let features = self.in_features(kernel, dictionary, intercept)?;
-        Ok(self.path(features.gram, features.cross, features.squares, features.floor, intercept))
+        Ok(self.path(features.gram, &features.beside, intercept))
     }
 
-    fn path(&self, gram: Mat<f64>, cross: Mat<f64>, squares: Vec<f64>, floor: f64, intercept: bool) -> RidgePath {
-        RidgePath::from_sums(gram, cross, squares, self.weight, intercept, floor.max(self.inherited_floor))
+    fn path(&self, gram: Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
+        let (cross, squares) = (beside.cross.clone(), beside.squares.clone());
+        RidgePath::from_sums(gram, cross, squares, self.weight, intercept, beside.floor.max(self.inherited_floor))
     }
 
-    /// Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ; without means if there is an intercept.
-    fn in_features(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<InFeatures> {
-        let (atoms, targets) = (dictionary.len(), self.target_sum.len());
-        if atoms != self.gram.dim() {
-            return Err(Error::Shape { what: "dictionary atoms", found: atoms, expected: self.gram.dim() });
+    pub(super) fn check_solvable(&self, dictionary: &Dictionary) -> Result<()> {
+        if dictionary.len() != self.gram.dim() {
+            let (found, expected) = (dictionary.len(), self.gram.dim());
+            return Err(Error::Shape { what: "dictionary atoms", found, expected });
         }
         if self.rows == 0 {
             return Err(Error::InvalidParam { name: "rows", found: "0".to_owned(), expected: "at least one row" });
         }
-        let n = self.weight;
-        let weights = dictionary.weights();
-        let mut gram = self.gram.to_matrix();
-        let mut mean = Mat::from_fn(atoms, 1, |i, _| self.feature_sum[i] / n);
-        let mut cross = Mat::from_fn(atoms, targets, |i, t| self.cross[i * targets + t]);
+        Ok(())
+    }
+
+    /// Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ; without means if there is an intercept.
+    pub(super) fn in_features(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<InFeatures> {
+        self.check_solvable(dictionary)?;
+        let atoms = dictionary.len();
+        let mut gram = self.gram.to_lower();
         let (whitening, floor) = match &self.whitening {
             Some(whitening) => {
-                let floor = 1e3 * f64::EPSILON * gram.norm_l2() / (atoms as f64).sqrt();
+                let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (atoms as f64).sqrt();
                 (whitening.clone(), floor)
             }
             None => {
-                scale_both_sides(&mut gram, weights);
-                let own = Some(dictionary.leverage_ridge()).filter(|&own| own > 0.0);
-                let rounding = Rounding::new(gram.norm_l2(), atoms, n, 1.0, own);
+                let rounding = self.scaled(&mut gram, dictionary);
                 let whitening = Whitening::new(kernel, dictionary, Some(rounding.nugget))?;
-                let factor = &whitening.factor;
-                factor.forward_in_place(gram.as_mut());
-                gram = gram.transpose().to_owned();
-                factor.forward_in_place(gram.as_mut());
-                for t in 0..targets {
-                    (0..atoms).for_each(|i| cross[(i, t)] *= weights[i]);
-                    factor.forward_in_place(cross.as_mut().subcols_mut(t, 1));
-                }
-                (0..atoms).for_each(|i| mean[(i, 0)] *= weights[i]);
-                factor.forward_in_place(mean.as_mut());
+                whitening.factor.both_sides_in_place(gram.as_mut());
                 (whitening, rounding.ridge_floor)
             }
         };
         let captured = (0..atoms).map(|i| gram[(i, i)]).sum::<f64>() / self.energy;
+        let beside = self.beside_in_features(whitening, floor, captured, intercept);
+        if intercept {
+            subtract_means(&mut gram, &beside.mean, self.weight);
+        }
+        Ok(InFeatures { gram, beside })
+    }
+
+    /// Σkkᵀ → S Σkkᵀ S, and what its rounding errors ask for.
+    pub(super) fn scaled(&self, gram: &mut Mat<f64>, dictionary: &Dictionary) -> Rounding {
+        scale_both_sides(gram, dictionary.weights());
+        let own = Some(dictionary.leverage_ridge()).filter(|&own| own > 0.0);
+        Rounding::new(lower_norm(gram.as_ref()), dictionary.len(), self.weight, 1.0, own)
+    }
+
+    pub(super) fn beside_in_features(
+        &self,
+        whitening: Whitening,
+        floor: f64,
+        captured: f64,
+        intercept: bool,
+    ) -> Beside {
+        let (atoms, targets) = (self.gram.dim(), self.target_sum.len());
+        let mut mean = Mat::from_fn(atoms, 1, |i, _| self.feature_sum[i] / self.weight);
+        let mut cross = Mat::from_fn(atoms, targets, |i, t| self.cross[i * targets + t]);
+        if self.whitening.is_none() {
+            for column in mean.as_mut().col_iter_mut().chain(cross.as_mut().col_iter_mut()) {
+                let column = column.as_mat_mut();
+                whitening.apply(column.transpose_mut());
+            }
+        }
         let mut squares = self.target_squares.clone();
         if intercept {
-            let means: Vec<f64> = mean.col(0).iter().copied().collect();
-            for (j, column) in gram.as_mut().col_iter_mut().enumerate() {
-                let step = n * means[j];
-                column.iter_mut().zip(&means).skip(j).for_each(|(value, mean)| *value -= step * mean);
-            }
             for t in 0..targets {
                 let sum = self.target_sum[t];
                 (0..atoms).for_each(|i| cross[(i, t)] -= mean[(i, 0)] * sum);
-                squares[t] = (squares[t] - sum * sum / n).max(0.0);
+                squares[t] = (squares[t] - sum * sum / self.weight).max(0.0);
             }
         }
-        Ok(InFeatures { gram, mean, cross, squares, whitening, floor, captured })
+        Beside { mean, cross, squares, whitening, floor, captured }
+    }
+
+    /// Σφφᵀ + μI with the ridge asked for or chosen.
+    fn factored(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<Factored> {
+        let ridge = options.ridge.validated()?;
+        if let Ridge::Fixed(ridge) = ridge
+            && let Some(factored) = self.factored_at(ridge, kernel, dictionary, options.intercept)?
+        {
+            return Ok(factored);
+        }
+        let InFeatures { mut gram, beside } = self.in_features(kernel, dictionary, options.intercept)?;
+        let (ridge, choice) = match ridge {
+            Ridge::Auto => {
+                let choice = self.path(gram.clone(), &beside, options.intercept).choose()?;
+                (choice.ridge, Some(choice))
+            }
+            Ridge::Fixed(value) => (value, None),
+        };
+        for i in 0..gram.nrows() {
+            gram[(i, i)] += ridge;
+        }
+        let posterior = Cholesky::new(gram.as_ref(), "regularised feature sums")?;
+        let trace = if choice.is_some() { f64::NAN } else { posterior.inverse_diagonal().iter().sum() };
+        Ok(Factored { beside, posterior, ridge, choice, trace })
     }
 
     /// Solves for every target.
     pub fn solve(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<NystromFit> {
         let (atoms, targets, n) = (dictionary.len(), self.target_sum.len(), self.weight);
-        let ridge = options.ridge.validated()?;
-        let InFeatures { mut gram, mean, cross, squares, whitening, floor, captured } =
-            self.in_features(kernel, dictionary, options.intercept)?;
+        let Factored { beside, posterior, ridge, choice, trace } = self.factored(kernel, dictionary, options)?;
+        let Beside { mean, cross, squares, whitening, floor, captured } = beside;
         let centres = Centres::new(dictionary.atoms().rows());
         let weights = dictionary.weights();
         let leverage_ridge = whitening.leverage_ridge;
-        let (ridge, choice) = match ridge {
-            Ridge::Auto => {
-                let path = self.path(gram.clone(), cross.clone(), squares.clone(), floor, options.intercept);
-                let choice = path.choose()?;
-                (choice.ridge, Some(choice))
-            }
-            Ridge::Fixed(value) => (value, None),
-        };
 
         // (Σφφᵀ + μI) θ = Σφy.
-        for i in 0..atoms {
-            gram[(i, i)] += ridge;
-        }
-        let posterior = Cholesky::new(gram.as_ref(), "regularised feature sums")?;
         let mut theta = cross.clone();
         for t in 0..targets {
             posterior.solve_in_place(theta.as_mut().subcols_mut(t, 1));
         }
         let slope_freedom = match &choice {
             Some(choice) => choice.degrees_of_freedom,
-            None => {
-                let trace: f64 = posterior.inverse_diagonal().iter().sum();
-                atoms as f64 - ridge * trace + f64::from(u8::from(options.intercept))
-            }
+            None => atoms as f64 - ridge * trace + f64::from(u8::from(options.intercept)),
         };
         let free = (n - slope_freedom).max(1.0);
         let residuals: Vec<f64> = (0..targets)
@@ -388,5 +439,14 @@ impl NystromSums {
             residuals,
             ridge_floor: floor,
         })
+    }
+}
+
+/// ΣXXᵀ − n x̄x̄ᵀ, the lower triangle of it.
+pub(super) fn subtract_means(gram: &mut Mat<f64>, mean: &Mat<f64>, n: f64) {
+    let means: Vec<f64> = mean.col(0).iter().copied().collect();
+    for (j, column) in gram.as_mut().col_iter_mut().enumerate() {
+        let step = n * means[j];
+        column.iter_mut().zip(&means).skip(j).for_each(|(value, mean)| *value -= step * mean);
     }
 }

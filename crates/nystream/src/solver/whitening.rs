@@ -1,6 +1,6 @@
 //! The features of a dictionary: φ(x) = L⁻¹ S k_Z(x), LLᵀ = S K_ZZ S + γI, whose inner products are K̃ (INK, Eq. 5).
 
-use faer::{Mat, MatMut};
+use faer::{Mat, MatMut, MatRef};
 
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
@@ -25,6 +25,12 @@ impl Whitening {
     /// The map of a dictionary. If it has no leverage ridge of its own, the nugget stands in its place (none: the
     /// accuracy of the kernels, times the mean of the diagonal of S K_ZZ S).
     pub fn new(kernel: &Kernel, dictionary: &Dictionary, nugget: Option<f64>) -> Result<Self> {
+        let (overlap, leverage_ridge) = Self::overlap(kernel, dictionary, nugget);
+        Self::of_overlap(dictionary, overlap.as_ref(), leverage_ridge)
+    }
+
+    /// S K_ZZ S + γI, and γ.
+    pub(super) fn overlap(kernel: &Kernel, dictionary: &Dictionary, nugget: Option<f64>) -> (Mat<f64>, f64) {
         let atoms = dictionary.len();
         let mut overlap = Mat::zeros(atoms, atoms);
         let rows = dictionary.atoms().rows();
@@ -36,7 +42,12 @@ impl Whitening {
         for i in 0..atoms {
             overlap[(i, i)] += leverage_ridge;
         }
-        let factor = Cholesky::new(overlap.as_ref(), "kernels between atoms")?;
+        (overlap, leverage_ridge)
+    }
+
+    /// The map of a dictionary from what [`overlap`](Self::overlap) gave.
+    pub(super) fn of_overlap(dictionary: &Dictionary, overlap: MatRef<'_, f64>, leverage_ridge: f64) -> Result<Self> {
+        let factor = Cholesky::new(overlap, "kernels between atoms")?;
         Ok(Self { weights: dictionary.weights().to_vec(), factor, leverage_ridge })
     }
 

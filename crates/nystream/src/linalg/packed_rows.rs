@@ -1,0 +1,300 @@
+//! A block of rows, packed once for all tiles and threads of the symmetric product behind [`GramSum`](super::GramSum).
+//!
+//! Panels of 4 columns, in each the rows one after the other; a few hundred rows are a part, with panels of its own. Parts are
+//! filled by one thread each, strip by strip, so that what is to be packed can be computed where it is still at hand
+//! ([`PackedRows::fill`]).
+
+use std::ops::Range;
+
+use faer::{MatMut, MatRef};
+use pulp::Simd;
+use rayon::prelude::*;
+
+use super::PARALLEL_WORK;
+use super::vectorised::{Vectorised, multiply_add, vectorised};
+
+/// Columns of a panel.
+pub(super) const PANEL: usize = 4;
+/// Rows of the block that are summed in registers: the more, the less often the result is passed over; the fewer, the
+/// longer what is on the right of a tile stays in the second cache.
+pub(super) const DEPTH: usize = 384;
+/// Numbers in a cache line, where panels are to start: a register across two lines takes two loads.
+const LINE: usize = 8;
+/// Panels that are worth handing to another thread.
+const PANELS: usize = 16;
+/// Numbers that are worth filling on several threads.
+const PARALLEL_NUMBERS: usize = 1 << 15;
+/// Sums that run side by side, so that additions need not wait for each other.
+const CHAINS: usize = 4;
+
+/// A block of rows, packed; its memory is kept for the next block.
+#[derive(Debug, Default)]
+pub struct PackedRows {
+    memory: Vec<f64>,
+    start: usize,
+    rows: usize,
+    dim: usize,
+}
+
+impl Clone for PackedRows {
+    /// Without the rows, which are only ever used right after they were packed.
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+/// What one thread needs to fill a part: a strip of rows before it is packed, and whatever its numbers come from.
+#[derive(Debug, Default)]
+pub struct PartScratch<T> {
+    strip: Vec<f64>,
+    other: T,
+}
+
+impl<T> PartScratch<T> {
+    /// Bytes held by the strip.
+    pub fn strip_bytes(&self) -> usize {
+        self.strip.capacity() * 8
+    }
+
+    /// What else there is.
+    pub fn other(&self) -> &T {
+        &self.other
+    }
+}
+
+impl PackedRows {
+    /// Takes a block of rows in place of the one before.
+    pub(super) fn load(&mut self, block: MatRef<'_, f64>, parallel: bool) {
+        let (depth, width) = self.reshape(block.nrows(), block.ncols());
+        let part = |(number, part): (usize, &mut [f64])| {
+            let height = part.len() / width;
+            let rows = block.subrows(number * depth, height);
+            let panel = |(p, out): (usize, &mut [f64])| pack(rows, p * PANEL, out.as_chunks_mut().0);
+            if parallel {
+                part.par_chunks_mut(height * PANEL).with_min_len(PANELS).enumerate().for_each(panel);
+            } else {
+                part.chunks_mut(height * PANEL).enumerate().for_each(panel);
+            }
+        };
+        if parallel {
+            self.numbers_mut().par_chunks_mut(depth * width).enumerate().for_each(part);
+        } else {
+            self.numbers_mut().chunks_mut(depth * width).enumerate().for_each(part);
+        }
+    }
+
+    /// Takes `rows` rows of `dim` numbers in place of the ones before: `write` is given the numbers of up to `strip` rows
+    /// after the other and a column-major matrix for them, whose numbers it must all write.
+    pub fn fill<T: Default + Send>(
+        &mut self,
+        (rows, dim): (usize, usize),
+        strip: usize,
+        scratch: &mut Vec<PartScratch<T>>,
+        write: impl Fn(&mut T, Range<usize>, MatMut<'_, f64>) + Sync,
+    ) {
+        let (depth, width) = self.reshape(rows, dim);
+        scratch.resize_with(scratch.len().max(rows.div_ceil(depth)), PartScratch::default);
+        let part = |((number, part), scratch): ((usize, &mut [f64]), &mut PartScratch<T>)| {
+            let height = part.len() / width;
+            scratch.strip.resize(strip.min(height) * dim, 0.0);
+            for from in (0..height).step_by(strip) {
+                let strip = strip.min(height - from);
+                let numbers = &mut scratch.strip[..strip * dim];
+                let first = number * depth + from;
+                let target = MatMut::from_column_major_slice_mut(numbers, strip, dim);
+                write(&mut scratch.other, first..first + strip, target);
+                let block = MatRef::from_column_major_slice(&scratch.strip[..strip * dim], strip, dim);
+                for (p, out) in part.chunks_exact_mut(height * PANEL).enumerate() {
+                    pack(block, p * PANEL, &mut out.as_chunks_mut().0[from..from + strip]);
+                }
+            }
+        };
+        if rows * dim >= PARALLEL_NUMBERS {
+            self.numbers_mut().par_chunks_mut(depth * width).enumerate().zip(scratch).for_each(part);
+        } else {
+            self.numbers_mut().chunks_mut(depth * width).enumerate().zip(scratch).for_each(part);
+        }
+    }
+
+    /// Makes room; gives the rows of all parts but the last, and the columns, filled up to panels.
+    fn reshape(&mut self, rows: usize, dim: usize) -> (usize, usize) {
+        (self.rows, self.dim) = (rows, dim);
+        let size = rows * self.width();
+        if self.memory.len() < size + LINE {
+            self.memory = vec![0.0; size + LINE];
+        }
+        self.start = self.memory.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
+        (self.depth(), self.width())
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn width(&self) -> usize {
+        self.dim.next_multiple_of(PANEL)
+    }
+
+    /// Rows of all parts but the last: as equal as can be.
+    fn depth(&self) -> usize {
+        self.rows.div_ceil(self.rows.div_ceil(DEPTH).max(1)).max(1)
+    }
+
+    fn numbers_mut(&mut self) -> &mut [f64] {
+        let size = self.rows * self.width();
+        &mut self.memory[self.start..self.start + size]
+    }
+
+    /// The rows part by part, each with its number of rows, then panel by panel.
+    pub(super) fn parts(&self) -> impl Iterator<Item = (usize, &[f64])> {
+        let width = self.width();
+        let parts = self.memory[self.start..self.start + self.rows * width].chunks((self.depth() * width).max(1));
+        parts.map(move |part| (part.len() / width, part))
+    }
+
+    /// Adds, for every column c, Σc to `sums` and cᵀv, for every column v of `vectors`, to `products` (a column after the
+    /// other, `vectors.ncols()` numbers each). The same on any number of threads.
+    pub fn add_column_products(&self, vectors: MatRef<'_, f64>, sums: &mut [f64], products: &mut [f64]) {
+        let count = vectors.ncols();
+        debug_assert_eq!((sums.len(), products.len()), (self.dim, self.dim * count));
+        // Row by row: the numbers of a row are at hand together.
+        let factors: Vec<f64> = (0..vectors.nrows()).flat_map(|i| vectors.row(i).iter().copied()).collect();
+        let panel = |(p, (sums, products)): (usize, (&mut [f64], &mut [f64]))| {
+            vectorised(ColumnProducts { rows: self, panel: p, factors: &factors, count, sums, products });
+        };
+        let work = self.rows * self.dim * (count + 1);
+        let (sums, products) = (sums.par_chunks_mut(PANEL), products.par_chunks_mut((PANEL * count).max(1)));
+        let least = if work < PARALLEL_WORK { self.dim } else { PANELS };
+        if count == 0 {
+            sums.with_min_len(least.max(1)).enumerate().for_each(|(p, sums)| panel((p, (sums, &mut []))));
+        } else {
+            sums.zip(products).with_min_len(least.max(1)).enumerate().for_each(panel);
+        }
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.memory.capacity() * 8
+    }
+}
+
+/// Packs the columns from `first` on; past the last there are zeros.
+fn pack(rows: MatRef<'_, f64>, first: usize, out: &mut [[f64; PANEL]]) {
+    let columns: [Option<&[f64]>; PANEL] = std::array::from_fn(|q| {
+        let column = (first + q < rows.ncols()).then(|| rows.col(first + q))?;
+        Some(column.try_as_col_major()?.as_slice())
+    });
+    if let [Some(a), Some(b), Some(c), Some(d)] = columns {
+        vectorised(Interleave { columns: [a, b, c, d], out });
+    } else {
+        for (k, out) in out.iter_mut().enumerate() {
+            *out = std::array::from_fn(|q| if first + q < rows.ncols() { rows[(k, first + q)] } else { 0.0 });
+        }
+    }
+}
+
+/// Columns to rows, four rows at a time: what is loaded and stored is whole registers.
+struct Interleave<'a> {
+    columns: [&'a [f64]; PANEL],
+    out: &'a mut [[f64; PANEL]],
+}
+
+impl Vectorised for Interleave<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
+        let Self { columns, out } = self;
+        let [a, b, c, d] = columns.map(|column| column.as_chunks::<PANEL>());
+        let (groups, rest) = out.as_chunks_mut::<PANEL>();
+        for ((((out, a), b), c), d) in groups.iter_mut().zip(a.0).zip(b.0).zip(c.0).zip(d.0) {
+            *out = std::array::from_fn(|k| [a[k], b[k], c[k], d[k]]);
+        }
+        for (k, out) in rest.iter_mut().enumerate() {
+            *out = [a.1[k], b.1[k], c.1[k], d.1[k]];
+        }
+    }
+}
+
+/// Σc and cᵀv of the columns of one panel.
+struct ColumnProducts<'a> {
+    rows: &'a PackedRows,
+    panel: usize,
+    /// A row after the other.
+    factors: &'a [f64],
+    count: usize,
+    sums: &'a mut [f64],
+    products: &'a mut [f64],
+}
+
+impl Vectorised for ColumnProducts<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
+        let Self { rows, panel, factors, count, sums, products } = self;
+        let mut done = 0;
+        for (height, part) in rows.parts() {
+            let part = part[panel * height * PANEL..(panel + 1) * height * PANEL].as_chunks::<PANEL>().0;
+            // Rows are taken in turn by several sums, which need not wait for each other.
+            let mut totals = [[0.0; PANEL]; CHAINS];
+            for rows in part.chunks(CHAINS) {
+                for (total, row) in totals.iter_mut().zip(rows) {
+                    (0..PANEL).for_each(|q| total[q] += row[q]);
+                }
+            }
+            for (q, sum) in sums.iter_mut().enumerate() {
+                *sum += totals.iter().map(|total| total[q]).sum::<f64>();
+            }
+            for t in 0..count {
+                let mut totals = [[0.0; PANEL]; CHAINS];
+                let factors = factors[done * count..(done + height) * count].chunks_exact(count);
+                for (k, (row, factors)) in part.iter().zip(factors).enumerate() {
+                    let total = &mut totals[k % CHAINS];
+                    (0..PANEL).for_each(|q| total[q] = multiply_add::<FMA>(row[q], factors[t], total[q]));
+                }
+                for (q, products) in products.chunks_exact_mut(count).enumerate() {
+                    products[t] += totals.iter().map(|total| total[q]).sum::<f64>();
+                }
+            }
+            done += height;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+    use faer::Mat;
+
+    #[test]
+    fn filled_in_strips_or_loaded_whole_is_the_same_and_so_are_sums_of_columns() {
+        let mut rng = Generator::new(4);
+        for (rows, dim, targets) in [(1, 1, 1), (383, 7, 0), (385, 8, 2), (1000, 301, 3), (0, 5, 1)] {
+            let block = Mat::from_fn(rows, dim, |_, _| rng.normal());
+            let vectors = Mat::from_fn(rows, targets, |_, _| rng.normal());
+            let mut loaded = PackedRows::default();
+            loaded.load(block.as_ref(), true);
+            let mut scratch: Vec<PartScratch<()>> = Vec::new();
+            // Memory that held something else before.
+            let mut filled = PackedRows::default();
+            filled.load(Mat::from_fn(90, 40, |_, _| 7.0).as_ref(), false);
+            for strip in [1, 32, 500] {
+                filled.fill((rows, dim), strip, &mut scratch, |(), these, mut out| {
+                    out.copy_from(block.subrows(these.start, these.len()));
+                });
+                assert!(filled.parts().eq(loaded.parts()), "{rows} {dim} {strip}");
+            }
+            let (mut sums, mut products) = (vec![1.0; dim], vec![2.0; dim * targets]);
+            filled.add_column_products(vectors.as_ref(), &mut sums, &mut products);
+            let expected = block.transpose() * &vectors;
+            for j in 0..dim {
+                assert!((sums[j] - 1.0 - block.col(j).iter().sum::<f64>()).abs() < 1e-11);
+                assert!((0..targets).all(|t| (products[j * targets + t] - 2.0 - expected[(j, t)]).abs() < 1e-11));
+            }
+        }
+    }
+}
