@@ -34,7 +34,7 @@ const COLS: usize = 20;
 const CENTRES: usize = 1000;
 const THREADS: usize = 2;
 const RIDGE: f64 = 1.0;
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 10;
 /// Rows of a kernel block: 8 MB, as in a fit from a file.
 const BLOCK: usize = 1024;
 

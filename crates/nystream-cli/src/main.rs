@@ -42,6 +42,9 @@ enum Command {
     Completions(commands::completions::CompletionsArgs),
 }
 
+/// Stack of every thread, as large as that of a main thread usually is.
+const STACK_BYTES: usize = 8 << 20;
+
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -66,10 +69,15 @@ fn main() -> ExitCode {
 
 fn run(cli: &Cli) -> output::Outcome {
     let common = &cli.common;
-    if let Some(threads) = common.threads {
-        // Only a second call could fail, and there is none.
-        let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads)).build_global();
-    }
+    let threads = common.threads.map_or(0, usize::from);
+    // Only a second call could fail, and there is none. Zero threads: as many as there are cores.
+    let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build_global();
+    // On a thread of the pool: from elsewhere every parallel loop would wake a thread and wait for it.
+    rayon::scope(|_| dispatch(cli))
+}
+
+fn dispatch(cli: &Cli) -> output::Outcome {
+    let common = &cli.common;
     match &cli.command {
         Command::Demo(args) => commands::demo::run(args, common),
         Command::Fit(args) => commands::fit::run(args, common),

@@ -33,7 +33,7 @@ pub struct SparseRows<'a> {
 }
 
 /// One row.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Row<'a> {
     /// All values.
     Dense(&'a [f64]),
@@ -113,6 +113,13 @@ impl<'a> SparseRows<'a> {
     pub fn row(&self, i: usize) -> (&'a [u32], &'a [f64]) {
         let span = self.offsets[i]..self.offsets[i + 1];
         (&self.indices[span.clone()], &self.values[span])
+    }
+}
+
+impl PartialEq for Rows<'_> {
+    /// Whether they are the same rows, kept the same way.
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && (0..self.len()).all(|i| self.row(i) == other.row(i))
     }
 }
 

@@ -9,12 +9,14 @@
 //! they stand where new rows will: they are taken unless the others do clearly better.
 
 use faer::Mat;
+use rayon::prelude::*;
 
 use super::codes::TargetCodes;
 use super::options::{Bandwidth, FitOptions};
 use super::trial::{Size, Trial, Verdict};
 use crate::error::Result;
 use crate::kernel::Kernel;
+use crate::linalg::{on_a_share, side_by_side};
 use crate::preprocess::Batch;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{alignment_bandwidth, median_bandwidth};
@@ -65,7 +67,7 @@ pub fn choose(options: &FitOptions, sample: &Batch, codes: &TargetCodes) -> Resu
 /// [`choose`] with trials of a given size.
 pub fn choose_with(options: &FitOptions, sample: &Batch, codes: &TargetCodes, effort: Effort) -> Result<Choice> {
     let trial = Trial::new(sample, codes, options.seed, options.trial_leverage_ridge());
-    let mut search = Search { trial, options, effort, tried: Vec::new() };
+    let mut search = Search { trial, options, effort, tried: Vec::new(), ahead: Vec::new() };
     let (kernel, bandwidth_by) = search.bandwidth(sample, codes)?;
     let (dictionary, verdict) = search.dictionary(&kernel)?;
     let fine = search.fine();
@@ -81,7 +83,7 @@ pub fn choose_kernel(
     codes: &TargetCodes,
 ) -> Result<(Kernel, Option<&'static str>)> {
     let trial = Trial::new(sample, codes, options.seed, options.trial_leverage_ridge());
-    Search { trial, options, effort: Effort::Full, tried: Vec::new() }.bandwidth(sample, codes)
+    Search { trial, options, effort: Effort::Full, tried: Vec::new(), ahead: Vec::new() }.bandwidth(sample, codes)
 }
 
 struct Tried {
@@ -90,12 +92,23 @@ struct Tried {
     verdict: Verdict,
 }
 
+impl Tried {
+    fn is(&self, bandwidth: f64, size: Size) -> bool {
+        self.size == size && (self.bandwidth / bandwidth - 1.0).abs() < 1e-9
+    }
+}
+
 struct Search<'a> {
     trial: Trial<'a>,
     options: &'a FitOptions,
     effort: Effort,
     tried: Vec<Tried>,
+    /// Trials made because a thread was free, which may turn out not to be needed.
+    ahead: Vec<Tried>,
 }
+
+/// Trials made side by side: each is too small to keep many threads busy.
+const SIDE_BY_SIDE: usize = 2;
 
 impl Search<'_> {
     fn bandwidth(&mut self, sample: &Batch, codes: &TargetCodes) -> Result<(Kernel, Option<&'static str>)> {
@@ -140,12 +153,14 @@ impl Search<'_> {
         };
         let steps = [(2.0, coarse), (2f64.sqrt(), self.fine()), (2f64.powf(0.25), self.fine())];
         for (step, size) in steps.into_iter().skip(skipped) {
+            let within = |next: &f64| (median / REACH..=median * REACH).contains(next);
+            self.try_ahead([best, best / step, best * step].into_iter().filter(within), size);
             let mut error = self.error(best, size)?;
             for direction in [1.0 / step, step] {
                 let from = best;
                 loop {
                     let next = best * direction;
-                    if !(median / REACH..=median * REACH).contains(&next) {
+                    if !within(&next) {
                         break;
                     }
                     let next_error = self.error(next, size)?;
@@ -162,13 +177,36 @@ impl Search<'_> {
         Ok(best)
     }
 
+    /// Makes the first trials of those that will be asked for at once, if threads are free. What is found does not depend
+    /// on it.
+    fn try_ahead(&mut self, bandwidths: impl Iterator<Item = f64>, size: Size) {
+        let known = |bandwidth: &f64| self.tried.iter().chain(&self.ahead).any(|t| t.is(*bandwidth, size));
+        let wanted: Vec<f64> = bandwidths.filter(|bandwidth| !known(bandwidth)).take(SIDE_BY_SIDE).collect();
+        if wanted.len() < 2 || rayon::current_num_threads() < 2 {
+            return;
+        }
+        let Self { trial, options, .. } = &*self;
+        let found: Vec<Tried> = wanted
+            .par_iter()
+            .with_max_len(1)
+            .filter_map(|&bandwidth| {
+                // One that fails is made again when it is asked for, and then says why.
+                let kernel = options.kernel.with_bandwidth(bandwidth).ok()?;
+                let verdict = on_a_share(SIDE_BY_SIDE, || trial.left_out(&kernel, size)).ok()?;
+                Some(Tried { bandwidth, size, verdict })
+            })
+            .collect();
+        self.ahead.extend(found);
+    }
+
     fn error(&mut self, bandwidth: f64, size: Size) -> Result<f64> {
-        let known = self.tried.iter().find(|t| t.size == size && (t.bandwidth / bandwidth - 1.0).abs() < 1e-9);
-        if let Some(known) = known {
+        if let Some(known) = self.tried.iter().find(|t| t.is(bandwidth, size)) {
             return Ok(known.verdict.error);
         }
-        let kernel = self.options.kernel.with_bandwidth(bandwidth)?;
-        let verdict = self.trial.left_out(&kernel, size)?;
+        let verdict = match self.ahead.iter().position(|t| t.is(bandwidth, size)) {
+            Some(place) => self.ahead.swap_remove(place).verdict,
+            None => self.trial.left_out(&self.options.kernel.with_bandwidth(bandwidth)?, size)?,
+        };
         self.tried.push(Tried { bandwidth, size, verdict });
         Ok(verdict.error)
     }
@@ -185,11 +223,14 @@ impl Search<'_> {
         if let (Some(method), Effort::Small { .. }) = (asked, self.effort) {
             return Ok((method, None));
         }
-        let (uniform, uniform_errors) = self.trial.held_out(kernel, DictionaryMethod::Uniform, self.fine())?;
+        let (trial, size) = (&self.trial, self.fine());
+        let uniform = || trial.held_out(kernel, DictionaryMethod::Uniform, size);
         if asked.is_some() || self.options.leverage_ridge.is_some() {
-            return Ok((asked.unwrap_or(DictionaryMethod::Uniform), Some(uniform)));
+            return Ok((asked.unwrap_or(DictionaryMethod::Uniform), Some(uniform()?.0)));
         }
-        let (pivoted, pivoted_errors) = self.trial.held_out(kernel, DictionaryMethod::RpCholesky, self.fine())?;
+        let pivoted = || trial.held_out(kernel, DictionaryMethod::RpCholesky, size);
+        let (uniform, pivoted) = side_by_side(uniform, pivoted);
+        let ((uniform, uniform_errors), (pivoted, pivoted_errors)) = (uniform?, pivoted?);
         Ok(if clearly_better(&pivoted_errors, &uniform_errors) {
             (DictionaryMethod::RpCholesky, Some(pivoted))
         } else {

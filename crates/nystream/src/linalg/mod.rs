@@ -60,7 +60,9 @@ pub(crate) fn parallelism(work: usize) -> Par {
 /// Runs two tasks of about the same size at once, each on half of the threads: faer's parallel products wait for each
 /// other, and would wait for a thread that the other task has.
 pub(crate) fn side_by_side<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
-    rayon::join(|| on_a_share(2, a), || on_a_share(2, b))
+    // Of the threads that are this task's: another thread that takes `b` may be in the middle of something else.
+    let tasks = SIDE_BY_SIDE.get().saturating_mul(2);
+    rayon::join(|| on_a_share(tasks, a), || on_a_share(tasks, b))
 }
 
 /// Runs a task that shares the threads with others.
@@ -69,4 +71,9 @@ pub(crate) fn on_a_share<T>(tasks: usize, task: impl FnOnce() -> T) -> T {
     let result = task();
     SIDE_BY_SIDE.set(before);
     result
+}
+
+/// Runs a task of many parallel steps on a thread of the pool: from elsewhere each step would wake one and wait for it.
+pub(crate) fn on_the_pool<T: Send>(task: impl FnOnce() -> T + Send) -> T {
+    rayon::scope(|_| task())
 }

@@ -7,6 +7,8 @@
 //! (a thousandth of the squared error, by generalised cross-validation), else features. γ is then the nugget of that many
 //! rows; sums of kernels do not depend on it, and sums of features keep the one they began with.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatMut};
 
 use super::gcv::RidgePath;
@@ -103,7 +105,7 @@ impl NystromSums {
     fn rebuilt(&self, whitening: Option<Whitening>, gram: &Mat<f64>, beside: &Mat<f64>) -> Self {
         let outputs = self.target_sum.len();
         Self {
-            whitening,
+            whitening: whitening.map(Arc::new),
             gram: GramSum::from_matrix(gram.as_ref()),
             feature_sum: beside.col(outputs).iter().copied().collect(),
             cross: (0..self.cross.len()).map(|i| beside[(i / outputs, i % outputs)]).collect(),

@@ -5,6 +5,8 @@
 //! follow from the old sums by matrix products. What the old atoms did not span of the rows is lost: a new atom far from
 //! all old ones starts as if no row had ever been near it.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatMut};
 
 use super::nystrom::NystromSums;
@@ -28,7 +30,7 @@ pub fn move_sums(
     let mut inherited_floor = sums.inherited_floor;
     let (old, new, outputs) = (from.len(), to.len(), sums.target_sum.len());
     let whitening = match &sums.whitening {
-        Some(whitening) => whitening.clone(),
+        Some(whitening) => Whitening::clone(whitening),
         None => Whitening::new(kernel, from, None)?,
     };
     // Σφφᵀ, first its lower triangle, and Σφ beside Σφy.
@@ -65,7 +67,7 @@ pub fn move_sums(
     let gram = &transfer * gram * transfer.transpose();
     let beside = &transfer * beside;
     Ok(NystromSums {
-        whitening: new_whitening,
+        whitening: new_whitening.map(Arc::new),
         gram: GramSum::from_matrix(gram.as_ref()),
         feature_sum: beside.col(outputs).iter().copied().collect(),
         cross: (0..new * outputs).map(|i| beside[(i / outputs, i % outputs)]).collect(),

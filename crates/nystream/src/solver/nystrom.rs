@@ -16,6 +16,8 @@
 //!   itself. Its rounding errors are not divided by γ, so the nugget can be as small as the accuracy
 //!   of the kernels; a row then costs 2m² multiply-adds.
 
+use std::sync::Arc;
+
 use faer::{Mat, MatMut, MatRef};
 
 use super::gcv::{GcvChoice, RidgePath};
@@ -32,7 +34,7 @@ use crate::sketch::Dictionary;
 #[derive(Debug, Clone)]
 pub struct NystromSums {
     /// What turns kernels into the features that are summed; none if the kernels themselves are.
-    pub(super) whitening: Option<Whitening>,
+    pub(super) whitening: Option<Arc<Whitening>>,
     pub(super) gram: GramSum,
     pub(super) feature_sum: Vec<f64>,
     /// Σφy, all targets of a feature together.
@@ -107,7 +109,7 @@ impl NystromSums {
 
     fn with(whitening: Option<Whitening>, atoms: usize, targets: usize) -> Self {
         Self {
-            whitening,
+            whitening: whitening.map(Arc::new),
             gram: GramSum::new(atoms),
             feature_sum: vec![0.0; atoms],
             cross: vec![0.0; atoms * targets],
@@ -243,7 +245,7 @@ impl NystromSums {
 
     /// What turns kernels into the features that are summed; none if the kernels themselves are.
     pub fn whitening(&self) -> Option<&Whitening> {
-        self.whitening.as_ref()
+        self.whitening.as_deref()
     }
 
     /// Whether features are summed, not kernels.
@@ -297,7 +299,7 @@ impl NystromSums {
         let (whitening, floor) = match &self.whitening {
             Some(whitening) => {
                 let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (atoms as f64).sqrt();
-                (whitening.clone(), floor)
+                (Whitening::clone(whitening), floor)
             }
             None => {
                 let rounding = self.scaled(&mut gram, dictionary);

@@ -6,6 +6,7 @@
 //! Σφφᵀ = QTQᵀ, T tridiagonal, and z = Qᵀφ every μ costs O(nm): h = 1/n + zᵀ(T + μI)⁻¹z.
 
 use faer::Mat;
+use rayon::prelude::*;
 
 use super::nystrom::NystromSums;
 use crate::error::{Error, Result};
@@ -16,6 +17,8 @@ use crate::sketch::Dictionary;
 
 /// Ridges tried.
 const STEPS: usize = 40;
+/// Fewer features than this of all rows together are not worth handing to other threads.
+const PARALLEL_FEATURES: usize = 1 << 14;
 /// Least share of a left-out prediction that the other rows have: below, rounding rules.
 const LEAST_REST: f64 = 1e-6;
 
@@ -53,23 +56,31 @@ pub fn press_ridge(
     }
     let high = (100.0 * bound).max(floor);
     let low = (1e-13 * bound).max(floor);
-    let mut best = (f64::INFINITY, high);
-    let mut errors = LeftOut::new(count, outputs);
-    let mut all = Vec::new();
-    for step in 0..=STEPS {
-        let ridge = high * (low / high).powf(step as f64 / STEPS as f64);
-        let Some(shifted) = form.shifted(ridge) else { continue };
+    let ridge = |step: usize| high * (low / high).powf(step as f64 / STEPS as f64);
+    let left_out = |errors: &LeftOut, i: usize, t: usize| errors.of(i, t, targets[(i, t)] - means[t]);
+    let score = |errors: &mut LeftOut, step: usize| {
+        let shifted = form.shifted(ridge(step))?;
         errors.set(&shifted, &features, &turned);
-        let left_out = |i: usize, t: usize| errors.of(i, t, targets[(i, t)] - means[t]);
-        let press = |t: usize| (0..count).map(|i| left_out(i, t).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE);
-        let score: f64 = (0..outputs).map(|t| press(t).ln()).sum();
-        if score < best.0 {
-            best = (score, ridge);
-            all.clear();
-            all.extend((0..count * outputs).map(|i| left_out(i / outputs, i % outputs)));
+        let press = |t: usize| (0..count).map(|i| left_out(errors, i, t).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE);
+        Some((0..outputs).map(|t| press(t).ln()).sum::<f64>())
+    };
+    let memory = || LeftOut::new(count, outputs);
+    let few = count * dictionary.len() < PARALLEL_FEATURES;
+    let steps = (0..STEPS + 1).into_par_iter().with_min_len(if few { STEPS + 1 } else { 1 });
+    let scores: Vec<Option<f64>> = steps.map_init(memory, score).collect();
+    let mut best = None;
+    for (step, score) in scores.into_iter().enumerate() {
+        if let Some(score) = score.filter(|&score| best.is_none_or(|(least, _)| score < least)) {
+            best = Some((score, step));
         }
     }
-    Ok((best.1, all))
+    let Some((_, step)) = best else { return Ok((high, Vec::new())) };
+    let mut errors = memory();
+    if let Some(shifted) = form.shifted(ridge(step)) {
+        errors.set(&shifted, &features, &turned);
+    }
+    let all = (0..count * outputs).map(|i| left_out(&errors, i / outputs, i % outputs)).collect();
+    Ok((ridge(step), all))
 }
 
 /// Fitted values and leverages of all rows at one ridge.

@@ -11,6 +11,8 @@
 //! m³/6 multiply-adds beside its kernels: least a row at b = m/√3. Half of it, the predictions, needs nothing of the
 //! other half, the sums and the next factor, so that two threads share a block without waiting for each other.
 
+use std::sync::Arc;
+
 use faer::linalg::matmul::matmul;
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef};
@@ -22,7 +24,7 @@ use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::linalg::{Factoring, on_a_share, parallelism, side_by_side};
-use crate::rows::Rows;
+use crate::rows::{RowBlock, Rows};
 use crate::sketch::Dictionary;
 
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
@@ -45,9 +47,31 @@ pub struct RecursiveRidge {
     start: Start,
     /// Where the next block's start is made while this block is predicted.
     next: Start,
+    loaded: Loaded,
+    /// The block after this one, if it was known while this one was learnt.
+    ahead: Loaded,
+    scratch: Scratch,
+}
+
+/// Features of a block of rows.
+#[derive(Debug, Default)]
+struct Loaded {
+    /// The rows themselves, if these features are for later.
+    rows: Option<RowBlock>,
+    /// √w (φ, 1), column-major.
+    features: Vec<f64>,
+    /// k(x,x).
+    diagonals: Vec<f64>,
     /// One a strip of rows.
     workspaces: Vec<KernelWorkspace>,
-    scratch: Scratch,
+}
+
+/// What makes features of rows.
+#[derive(Clone)]
+struct Features<'a> {
+    kernel: &'a Kernel,
+    centres: &'a Centres,
+    whitening: Option<Arc<Whitening>>,
 }
 
 /// L and θ at the start of a block.
@@ -59,12 +83,10 @@ struct Start {
 
 #[derive(Debug, Default)]
 struct Scratch {
-    features: Vec<f64>,
     solved: Vec<f64>,
     products: Vec<f64>,
     targets: Vec<f64>,
     residuals: Vec<f64>,
-    diagonals: Vec<f64>,
     innovations: Factoring,
 }
 
@@ -94,8 +116,9 @@ impl RecursiveRidge {
         let centres = Centres::new(dictionary.atoms().rows());
         let overlap = (!sums.is_whitened()).then(|| kernel.matrix(dictionary.atoms().rows()));
         let (start, next) = (Start::empty(), Start::empty());
-        let (workspaces, scratch) = (Vec::new(), Scratch::default());
-        let mut learner = Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, workspaces, scratch };
+        let (loaded, ahead, scratch) = Default::default();
+        let mut learner =
+            Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, loaded, ahead, scratch };
         learner.restart()?;
         Ok(learner)
     }
@@ -135,6 +158,7 @@ impl RecursiveRidge {
             self.overlap = None;
         }
         (self.dictionary, self.sums, self.ridge) = (dictionary, sums, ridge);
+        self.ahead.rows = None;
         self.restart()
     }
 
@@ -152,9 +176,11 @@ impl RecursiveRidge {
 
     /// Predictions of rows from all rows so far, row-major.
     pub fn predict(&mut self, rows: Rows, out: &mut Vec<f64>) {
-        self.load(rows, None);
         let (height, width) = (rows.len(), self.width());
-        let features = MatRef::from_column_major_slice(&self.scratch.features[..height * width], height, width);
+        let features =
+            Features { kernel: &self.kernel, centres: &self.centres, whitening: self.sums.whitening.clone() };
+        self.loaded.load(&features, rows, None);
+        let features = MatRef::from_column_major_slice(&self.loaded.features[..height * width], height, width);
         let values = features * &self.start.theta;
         out.clear();
         out.extend((0..height).flat_map(|i| (0..values.ncols()).map(move |t| (i, t))).map(|(i, t)| values[(i, t)]));
@@ -168,10 +194,28 @@ impl RecursiveRidge {
         weights: Option<&[f64]>,
         out: &mut Innovations,
     ) -> Result<()> {
-        self.load(rows, weights);
+        self.advance_towards(None, rows, targets, weights, out)
+    }
+
+    /// [`advance`](Self::advance) where the rows of the next block are known, and have no weights: threads that wait for
+    /// others make its features. If it is not the next after all, nothing is lost but the time.
+    pub fn advance_towards(
+        &mut self,
+        upcoming: Option<Rows>,
+        rows: Rows,
+        targets: MatRef<'_, f64>,
+        weights: Option<&[f64]>,
+        out: &mut Innovations,
+    ) -> Result<()> {
         let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
-        let Scratch { features, solved, products, targets: scaled, residuals, diagonals, innovations } =
-            &mut self.scratch;
+        let make = Features { kernel: &self.kernel, centres: &self.centres, whitening: self.sums.whitening.clone() };
+        std::mem::swap(&mut self.loaded, &mut self.ahead);
+        let known = self.loaded.rows.take().is_some_and(|known| known.rows() == rows);
+        if !known || weights.is_some() {
+            self.loaded.load(&make, rows, weights);
+        }
+        let Scratch { solved, products, targets: scaled, residuals, innovations } = &mut self.scratch;
+        let Loaded { features, diagonals, .. } = &self.loaded;
         let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
         let roots = features.col(width - 1);
         // √w y.
@@ -228,7 +272,16 @@ impl RecursiveRidge {
             sums.add_weighted(features, scaled, energy);
             next.make(sums, regulariser)
         };
-        let (predicted, learnt) = side_by_side(predict, learn);
+        let ahead = &mut self.ahead;
+        let (predicted, learnt) = match upcoming {
+            Some(rows) => {
+                let mut copy = RowBlock::like(rows);
+                copy.extend(rows);
+                ahead.rows = Some(copy);
+                side_by_side(predict, || rayon::join(learn, || ahead.load(&make, rows, None)).0)
+            }
+            None => side_by_side(predict, learn),
+        };
         predicted?;
         match learnt {
             Ok(()) => std::mem::swap(&mut self.start, &mut self.next),
@@ -255,6 +308,7 @@ impl RecursiveRidge {
         self.dictionary.widen(width);
         // The packing depends on the width, and must not depend on when the learner was saved.
         self.centres = Centres::new(self.dictionary.atoms().rows());
+        self.ahead.rows = None;
     }
 
     /// Adds numbers to all targets so far, one each.
@@ -268,8 +322,8 @@ impl RecursiveRidge {
         let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
-        let Scratch { features, solved, products, targets, residuals, diagonals, innovations } = &self.scratch;
-        let scratch = [features, solved, products, targets, residuals, diagonals];
+        let Scratch { solved, products, targets, residuals, innovations } = &self.scratch;
+        let scratch = [solved, products, targets, residuals];
         let numbers: usize = scratch.into_iter().map(Vec::capacity).sum();
         atoms
             + self.overlap.as_ref().map_or(0, square)
@@ -277,26 +331,30 @@ impl RecursiveRidge {
             + start(&self.start)
             + start(&self.next)
             + innovations.size_bytes()
-            + self.workspaces.iter().map(KernelWorkspace::size_bytes).sum::<usize>()
+            + self.loaded.size_bytes()
+            + self.ahead.size_bytes()
             + 8 * numbers
     }
 
     fn width(&self) -> usize {
         self.dictionary.len() + 1
     }
+}
 
-    /// Writes √w (φ, 1) of the rows to the scratch memory, and their k(x,x).
-    fn load(&mut self, rows: Rows, weights: Option<&[f64]>) {
-        let (height, atoms) = (rows.len(), self.dictionary.len());
-        let Self { kernel, centres, sums, workspaces, scratch, .. } = self;
-        resize(&mut scratch.features, height * (atoms + 1));
-        resize(&mut scratch.diagonals, height);
-        workspaces.resize_with(height.div_ceil(STRIP), KernelWorkspace::default);
+impl Loaded {
+    /// √w (φ, 1) of the rows, and their k(x,x).
+    fn load(&mut self, make: &Features, rows: Rows, weights: Option<&[f64]>) {
+        let (height, atoms) = (rows.len(), make.centres.len());
+        resize(&mut self.features, height * (atoms + 1));
+        resize(&mut self.diagonals, height);
+        self.workspaces.resize_with(height.div_ceil(STRIP), KernelWorkspace::default);
         let strip = |((s, mut out), workspace): ((usize, MatMut<'_, f64>), &mut KernelWorkspace)| {
             let from = s * STRIP;
             let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
-            kernel.block(rows.slice(from, from + features.nrows()), centres, workspace, features.as_mut());
-            on_a_share(usize::MAX, || sums.to_features(features.as_mut()));
+            make.kernel.block(rows.slice(from, from + features.nrows()), make.centres, workspace, features.as_mut());
+            if let Some(whitening) = &make.whitening {
+                on_a_share(usize::MAX, || whitening.apply(features.as_mut()));
+            }
             match weights {
                 Some(weights) => {
                     let weights = &weights[from..];
@@ -308,9 +366,15 @@ impl RecursiveRidge {
                 None => constant.col_mut(0).iter_mut().for_each(|v| *v = 1.0),
             }
         };
-        let all = MatMut::from_column_major_slice_mut(&mut scratch.features, height, atoms + 1);
-        all.par_row_chunks_mut(STRIP).enumerate().zip(workspaces).for_each(strip);
-        kernel.diagonals(rows, &mut scratch.diagonals);
+        let all = MatMut::from_column_major_slice_mut(&mut self.features, height, atoms + 1);
+        all.par_row_chunks_mut(STRIP).enumerate().zip(&mut self.workspaces).for_each(strip);
+        make.kernel.diagonals(rows, &mut self.diagonals);
+    }
+
+    fn size_bytes(&self) -> usize {
+        8 * (self.features.capacity() + self.diagonals.capacity())
+            + self.workspaces.iter().map(KernelWorkspace::size_bytes).sum::<usize>()
+            + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
 }
 
@@ -453,6 +517,29 @@ mod tests {
                 }
             }
             (predictions, factors)
+        }
+    }
+
+    #[test]
+    fn rows_known_ahead_change_nothing_even_if_others_come() {
+        let problem = problem(90);
+        for precise in [true, false] {
+            let run = |upcoming: &dyn Fn(usize) -> Option<usize>| {
+                let mut learner =
+                    RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, precise).unwrap();
+                let mut all = Vec::new();
+                for start in [0, 30, 60] {
+                    let ahead = upcoming(start).map(|from| problem.rows().slice(from, from + 30));
+                    let (rows, mut found) = (problem.rows().slice(start, start + 30), Innovations::default());
+                    let targets = problem.targets.as_ref().subrows(start, 30);
+                    learner.advance_towards(ahead, rows, targets, None, &mut found).unwrap();
+                    all.extend(found.predictions);
+                }
+                all
+            };
+            let alone = run(&|_| None);
+            assert_eq!(alone, run(&|start| (start < 60).then_some(start + 30)));
+            assert_eq!(alone, run(&|_| Some(7)));
         }
     }
 

@@ -1,5 +1,7 @@
 //! Sums in files: all that going on needs, to the last bit.
 
+use std::sync::Arc;
+
 use faer::Mat;
 
 use super::nystrom::NystromSums;
@@ -77,7 +79,7 @@ impl RecursiveRidge {
         let gram = GramSum::from_matrix(gram.as_ref());
         let rows = count[0];
         let sums = NystromSums {
-            whitening,
+            whitening: whitening.map(Arc::new),
             gram,
             feature_sum,
             cross,

@@ -112,18 +112,34 @@ impl Bank {
         }
     }
 
-    /// Predicts the rows, learns them, and gives what the leader had predicted.
-    pub fn advance(&mut self, rows: Rows, codes: MatRef<'_, f64>, weights: &[f64], decay: f64) -> Result<&Innovations> {
+    /// Predicts the rows, learns them, and gives what the leader had predicted. `upcoming` are the rows after them, if known.
+    pub fn advance(
+        &mut self,
+        (rows, upcoming): (Rows, Option<Rows>),
+        codes: MatRef<'_, f64>,
+        weights: &[f64],
+        decay: f64,
+    ) -> Result<&Innovations> {
         let count = rows.len();
         // Row i of a block of b ends up with weight w·decay^(b−1−i); until the block ends, all is larger by decay^(−b).
         let faded = decay < 1.0;
         let grown: Vec<f64> = (0..count).map(|i| weights[i] / decay.powf((i + 1) as f64)).collect();
         let plain = !faded && weights.iter().all(|&w| w == 1.0);
-        for member in &mut self.members {
-            let weights = if plain { None } else { Some(grown.as_slice()) };
-            member.learner.advance(rows, codes, weights, &mut member.found)?;
+        let upcoming = upcoming.filter(|_| plain);
+        let weights = if plain { None } else { Some(grown.as_slice()) };
+        let advance = |member: &mut Member| -> Result<()> {
+            member.learner.advance_towards(upcoming, rows, codes, weights, &mut member.found)?;
             if faded {
                 member.learner.fade(decay.powf(count as f64))?;
+            }
+            Ok(())
+        };
+        match &mut self.members[..] {
+            [member] => advance(member)?,
+            // Halves of their work go to whichever thread is free; products inside them stay on one.
+            members => {
+                let alone = |member| on_a_share(usize::MAX, || advance(member));
+                members.par_iter_mut().with_max_len(1).map(alone).collect::<Result<()>>()?;
             }
         }
         if self.members.len() > 1 {

@@ -8,6 +8,7 @@ use super::rowwise::{Live, follow_mean};
 use super::score::RunningScore;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::linalg::on_the_pool;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
 use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
@@ -81,6 +82,11 @@ impl StreamingRidge {
         self.pending.rows.widen(self.known_width);
         self.answered.resize(self.pending.len(), false);
         out.append(&mut self.owed);
+        if self.pending.len() >= self.next_block() { on_the_pool(|| self.learn_blocks(out)) } else { Ok(()) }
+    }
+
+    /// Learns all full blocks that wait.
+    fn learn_blocks(&mut self, out: &mut Vec<f64>) -> Result<()> {
         let mut done = 0;
         while self.pending.len() - done >= self.next_block() {
             let end = done + self.next_block();
@@ -203,7 +209,8 @@ impl StreamingRidge {
     /// Predicts and learns rows `start..end` of those pending. Gives the outputs of those not answered already.
     pub(super) fn advance(&mut self, start: usize, end: usize, out: &mut Vec<f64>) -> Result<()> {
         self.live = None;
-        let rows = self.pending.rows.rows().slice(start, end);
+        let waiting = self.pending.rows.rows();
+        let rows = waiting.slice(start, end);
         let codes = self.pending.code_matrix(start, end);
         let weights = &self.pending.weights[start..end];
         let decay = self.options.decay();
@@ -212,7 +219,8 @@ impl StreamingRidge {
             Phase::Head { kept, bank, mean, weight } => {
                 match bank {
                     Some(bank) => {
-                        predictions.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                        let found = bank.advance((rows, None), codes.as_ref(), weights, decay)?;
+                        predictions.extend_from_slice(&found.predictions);
                     }
                     None => {
                         for i in 0..end - start {
@@ -234,7 +242,12 @@ impl StreamingRidge {
                 }
             }
             Phase::Stream { bank } => {
-                predictions.extend_from_slice(&bank.advance(rows, codes.as_ref(), weights, decay)?.predictions);
+                let then = end + self.options.block_rows();
+                let plain = |weights: &[f64]| weights.iter().all(|&w| w == 1.0);
+                let upcoming = (then <= waiting.len() && plain(&self.pending.weights[end..then]))
+                    .then(|| waiting.slice(end, then));
+                let found = bank.advance((rows, upcoming), codes.as_ref(), weights, decay)?;
+                predictions.extend_from_slice(&found.predictions);
                 self.watch.take(rows, self.learnt, bank, &self.options)?;
                 bank.elect();
                 bank.narrow();
