@@ -208,7 +208,7 @@ fn stream(
     };
     learner.validated()?;
     let mut pass = match (&args.resume, &args.like) {
-        (Some(path), _) => StreamPass::resume(path, source, &learner, progress)?,
+        (Some(path), _) => StreamPass::resume(path, source, &options.table, &learner, progress)?,
         (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
         (None, None) => StreamPass::begin(source, options.table, learner, progress)?,
     };

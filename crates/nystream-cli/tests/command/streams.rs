@@ -34,6 +34,10 @@ fn a_resumed_stream_gives_the_same_file() {
     let resume = "--method stream --model x.nys --resume part.nys";
     folder.refuses(&format!("fit a.csv {resume} --budget 31 --seed 3"), &["budget", "31", "30"]);
     folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 4"), &["seed"]);
+    folder
+        .refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --scale minmax"), &["scale", "minmax", "standard"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target x"), &["target", "x"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --missing drop"), &["missing", "drop"]);
     folder.put("b.csv", csv(30_000, 2));
     folder.refuses(&format!("fit b.csv {resume} --budget 30 --seed 3"), &["b.csv", "other data"]);
     folder.put("short.csv", csv(30_000, 1).lines().take(9000).map(|l| format!("{l}\n")).collect::<String>());

@@ -15,7 +15,7 @@ use super::streaming::{StreamingOptions, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::fit::Observer;
 use crate::persist::Container;
-use crate::preprocess::Preprocessor;
+use crate::preprocess::{Preprocessor, TableOptions};
 use crate::source::{RecordBlock, RecordSource};
 
 const KEY: &str = "pass";
@@ -27,6 +27,7 @@ struct Place {
     head_fingerprint: String,
     head_features: usize,
     streams: u64,
+    table: TableOptions,
 }
 
 impl StreamPass {
@@ -41,7 +42,8 @@ impl StreamPass {
         self.preprocessor.put_into(&mut file)?;
         let (head_records, head_fingerprint) = self.head.clone();
         let (records, head_features, streams) = (self.records, self.head_features, self.streams);
-        let place = Place { records, head_records, head_fingerprint, head_features, streams };
+        let table = self.table.clone();
+        let place = Place { records, head_records, head_fingerprint, head_features, streams, table };
         file.document[KEY] =
             serde_json::to_value(place).map_err(|_| Error::Internal("a checkpoint could not be written"))?;
         let Recent { awaited, outputs, classes } = &self.recent;
@@ -71,7 +73,7 @@ impl StreamPass {
         let head = (place.head_records, place.head_fingerprint);
         let origin = file.origin().to_owned();
         file.finish()?;
-        let mut pass = Self::from_parts(preprocessor, learner, place.records, head, recent);
+        let mut pass = Self::from_parts((preprocessor, place.table), learner, place.records, head, recent);
         (pass.head_features, pass.streams, pass.errors) = (place.head_features, place.streams, errors);
         pass.check(&origin)?;
         Ok(pass)
@@ -104,11 +106,13 @@ impl StreamPass {
     pub fn resume(
         path: impl AsRef<Path>,
         source: &mut dyn RecordSource,
+        table: &TableOptions,
         options: &StreamingOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
         let pass = Self::from_container(Container::load(path)?)?;
         pass.learner.options().require_same(options)?;
+        pass.table.require_same(table)?;
         if pass.streams > 1 {
             return Err(Error::Incompatible {
                 field: "streams in the checkpoint".to_owned(),

@@ -39,7 +39,8 @@ impl StreamPass {
         }
         let records = block.len() as u64;
         let head = (records, fingerprint.digits());
-        let mut pass = Self::from_parts(self.preprocessor.clone(), learner, 0, head, Recent::default());
+        let made = (self.preprocessor.clone(), self.table.clone());
+        let mut pass = Self::from_parts(made, learner, 0, head, Recent::default());
         if more {
             pass.block = block;
             pass.bind(source)?;
@@ -135,10 +136,13 @@ mod tests {
         while pass.advance(source).unwrap() > 0 {}
     }
 
+    fn table(scale: Scale) -> TableOptions {
+        TableOptions { scale, ..TableOptions::default() }
+    }
+
     fn pass(scale: Scale, rows: usize, seed: u64) -> StreamPass {
         let mut source = source(rows, seed);
-        let table = TableOptions { scale, ..TableOptions::default() };
-        let mut pass = StreamPass::begin(source.as_mut(), table, options(), &mut Silent).unwrap();
+        let mut pass = StreamPass::begin(source.as_mut(), table(scale), options(), &mut Silent).unwrap();
         finish(&mut pass, source.as_mut());
         pass
     }
@@ -165,8 +169,11 @@ mod tests {
         // A merged pass has no source of its own to go on with.
         let file = tempfile::NamedTempFile::new().unwrap();
         merged.save(file.path()).unwrap();
-        let again = StreamPass::resume(file.path(), source(9000, 1).as_mut(), &options(), &mut Silent);
-        assert!(again.unwrap_err().to_string().contains("merged"));
+        let resume =
+            |scale| StreamPass::resume(file.path(), source(9000, 1).as_mut(), &table(scale), &options(), &mut Silent);
+        assert!(resume(Scale::Standard).unwrap_err().to_string().contains("merged"));
+        let other = resume(Scale::MinMax).unwrap_err().to_string();
+        assert!(other.contains("scale") && other.contains("minmax") && other.contains("standard"), "{other}");
         for (a, b) in predictions(StreamPass::load(file.path()).unwrap()).iter().zip(predictions(whole)) {
             assert!((a - b).abs() < 1e-7, "{a} {b}");
         }

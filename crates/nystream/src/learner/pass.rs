@@ -34,6 +34,8 @@ pub type AfterBlock<'a> = &'a mut dyn FnMut(&StreamPass, u64, Option<f64>) -> Re
 #[derive(Debug)]
 pub struct StreamPass {
     pub(super) preprocessor: Preprocessor,
+    /// What the preprocessor was asked for.
+    pub(super) table: TableOptions,
     pub(super) codes: TargetCodes,
     pub(super) learner: StreamingRidge,
     /// Records read.
@@ -74,7 +76,7 @@ impl StreamPass {
         let mut block = RecordBlock::default();
         let mut more = source.read(&mut block, READ)?;
         // Some sources know their columns only after the first block.
-        let mut scan = Scan::new(source.schema(), source.origin(), table)?;
+        let mut scan = Scan::new(source.schema(), source.origin(), table.clone())?;
         let mut fingerprint = Fingerprint::new(source.schema());
         let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
         while more {
@@ -94,7 +96,7 @@ impl StreamPass {
         let codes = TargetCodes::of(&preprocessor);
         let learner = StreamingRidge::new(options, codes.outputs())?;
         let begun = (records, fingerprint.digits());
-        let mut pass = Self::from_parts(preprocessor, learner, records, begun, Recent::default());
+        let mut pass = Self::from_parts((preprocessor, table), learner, records, begun, Recent::default());
         observer.stage("one pass: predict, then learn");
         for coded in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
@@ -104,7 +106,7 @@ impl StreamPass {
     }
 
     pub(super) fn from_parts(
-        preprocessor: Preprocessor,
+        (preprocessor, table): (Preprocessor, TableOptions),
         learner: StreamingRidge,
         records: u64,
         head: (u64, String),
@@ -115,6 +117,7 @@ impl StreamPass {
             head_features: preprocessor.feature_count(),
             streams: 1,
             preprocessor,
+            table,
             learner,
             records,
             head,

@@ -178,6 +178,34 @@ pub struct TableOptions {
     pub scale: Scale,
 }
 
+impl TableOptions {
+    /// What each option says, by the name a user knows it by.
+    fn words(&self) -> [(&'static str, String); 6] {
+        let list = |columns: &[ColumnRef]| match columns {
+            [] => "none named".to_owned(),
+            columns => columns.iter().map(|column| &column.0[..]).collect::<Vec<_>>().join(","),
+        };
+        [
+            ("target", list(&self.targets)),
+            ("ignore", list(&self.ignore)),
+            ("categorical", self.categorical.to_string()),
+            ("missing", self.missing.to_string()),
+            ("task", self.task.to_string()),
+            ("scale", self.scale.to_string()),
+        ]
+    }
+
+    /// Refuses other options than these, by name.
+    pub fn require_same(&self, other: &Self) -> Result<()> {
+        for ((field, expected), (_, found)) in self.words().into_iter().zip(other.words()) {
+            if found != expected {
+                return Err(Error::Incompatible { field: field.to_owned(), found, expected });
+            }
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +224,25 @@ mod tests {
         let found = "Standard".parse::<Scale>().unwrap_err().to_string();
         assert_eq!(found, "scale: found Standard, expected none, minmax, standard or running");
         assert!("".parse::<ColumnRef>().is_err());
+    }
+
+    #[test]
+    fn other_options_are_refused_by_name() {
+        let mine = TableOptions { targets: vec!["price".into()], scale: Scale::Standard, ..TableOptions::default() };
+        assert!(mine.require_same(&mine).is_ok());
+        let others = [
+            (
+                TableOptions { targets: vec!["size".into()], ..mine.clone() },
+                "target differs: found size, expected price",
+            ),
+            (TableOptions { scale: Scale::MinMax, ..mine.clone() }, "scale differs: found minmax, expected standard"),
+            (TableOptions { missing: Missing::Drop, ..mine.clone() }, "missing differs: found drop, expected refuse"),
+        ];
+        for (other, words) in others {
+            let message = mine.require_same(&other).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+        assert!(mine.require_same(&TableOptions::default()).is_err());
     }
 
     #[test]

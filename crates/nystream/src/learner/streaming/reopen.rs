@@ -68,6 +68,27 @@ pub(super) struct Watch {
     /// Rows of the window so far.
     window: Option<RowBlock>,
     header: Header,
+    /// The map to features of the atoms in force, where kernels are summed: the next window needs it too.
+    map: Option<Map>,
+}
+
+/// The map from kernels to features of a dictionary.
+#[derive(Debug)]
+struct Map {
+    kernel: Kernel,
+    dictionary: Dictionary,
+    whitening: Whitening,
+}
+
+impl Map {
+    fn new(kernel: &Kernel, dictionary: &Dictionary) -> Result<Self> {
+        let whitening = Whitening::new(kernel, dictionary, None)?;
+        Ok(Self { kernel: *kernel, dictionary: dictionary.clone(), whitening })
+    }
+
+    fn is_of(&self, learner: &RecursiveRidge) -> bool {
+        self.kernel == *learner.kernel() && self.dictionary == *learner.dictionary()
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -120,7 +141,9 @@ impl Watch {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        [&self.reference, &self.window].into_iter().flatten().map(RowBlock::size_bytes).sum()
+        let rows: usize = [&self.reference, &self.window].into_iter().flatten().map(RowBlock::size_bytes).sum();
+        let map = |map: &Map| 8 * map.whitening.dim() * map.whitening.dim() + map.dictionary.atoms().size_bytes();
+        rows + self.map.as_ref().map_or(0, map)
     }
 
     fn judge(&mut self, learnt: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
@@ -132,13 +155,22 @@ impl Watch {
             }
             return Ok(());
         };
-        let left_out = left_out(&member.learner, member.learner.dictionary(), window.rows())?;
-        let now = Shares::of(&left_out);
+        let learner = &member.learner;
+        if learner.sums().is_whitened() {
+            self.map = None;
+        } else if !self.map.as_ref().is_some_and(|map| map.is_of(learner)) {
+            self.map = Some(Map::new(learner.kernel(), learner.dictionary())?);
+        }
+        let whitening = self.map.as_ref().map(|map| &map.whitening).or(learner.sums().whitening());
+        let shares = |rows: Rows| -> Result<Shares> {
+            Ok(Shares::of(&left_out(learner.kernel(), learner.dictionary(), whitening, rows)?))
+        };
+        let now = shares(window.rows())?;
         self.header.recent = Some(now);
         let usual = match (self.header.usual, self.reference.take()) {
             (Some(usual), _) => usual,
             (None, Some(rows)) => {
-                let usual = Shares::of(&self::left_out(&member.learner, member.learner.dictionary(), rows.rows())?);
+                let usual = shares(rows.rows())?;
                 *self.header.usual.insert(usual)
             }
             (None, None) => {
@@ -192,7 +224,7 @@ impl Watch {
             }
             Ok(Some(rows))
         };
-        Ok(Self { reference: rows("reference")?, window: rows("window")?, header })
+        Ok(Self { reference: rows("reference")?, window: rows("window")?, header, map: None })
     }
 }
 
@@ -214,18 +246,19 @@ impl Shares {
     }
 }
 
-/// Shares of the energy of rows that atoms leave out.
-fn left_out(learner: &RecursiveRidge, dictionary: &Dictionary, rows: Rows) -> Result<Vec<f64>> {
-    let kernel = learner.kernel();
-    let own = learner.sums().whitening().filter(|_| dictionary == learner.dictionary());
-    let made = if own.is_none() { Some(Whitening::new(kernel, dictionary, None)?) } else { None };
-    let whitening = own.or(made.as_ref()).ok_or(Error::Internal("features without a map to them"))?;
+/// Shares of the energy of rows that atoms leave out. Without a map to features one is made.
+fn left_out(kernel: &Kernel, dictionary: &Dictionary, map: Option<&Whitening>, rows: Rows) -> Result<Vec<f64>> {
+    let made = if map.is_none() { Some(Whitening::new(kernel, dictionary, None)?) } else { None };
+    let whitening = map.or(made.as_ref()).ok_or(Error::Internal("features without a map to them"))?;
     let mut features = Mat::zeros(rows.len(), dictionary.len());
     let centres = Centres::new(dictionary.atoms().rows());
     kernel.block(rows, &centres, &mut KernelWorkspace::default(), features.as_mut());
     whitening.apply(features.as_mut());
-    let share = |i: usize| left_out_share(kernel, rows, i, features.row(i).iter().map(|v| v * v).sum());
-    Ok((0..rows.len()).map(share).collect())
+    let mut captured = vec![0.0; rows.len()];
+    for column in features.col_iter() {
+        captured.iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v * v);
+    }
+    Ok((0..rows.len()).map(|i| left_out_share(kernel, rows, i, captured[i])).collect())
 }
 
 fn left_out_share(kernel: &Kernel, rows: Rows, i: usize, captured: f64) -> f64 {
@@ -250,7 +283,10 @@ fn renewed(
     // Other random numbers at every change.
     let seed = options.seed.wrapping_add(changes).wrapping_add(1);
     let chosen = choose_atoms(&kernel, union.rows(), options.budget, seed, old.leverage_ridge())?;
-    let mean = |dictionary: &Dictionary| left_out(learner, dictionary, judges.rows()).map(|s| Shares::of(&s).mean);
+    let mean = |dictionary: &Dictionary| {
+        let own = learner.sums().whitening().filter(|_| dictionary == old);
+        left_out(&kernel, dictionary, own, judges.rows()).map(|shares| Shares::of(&shares).mean)
+    };
     let (before, after) = (mean(old)?, mean(&chosen)?);
     if after > WORTH * before {
         return Ok(None);
