@@ -3,9 +3,12 @@
 //! Sums of kernels cost a row m²/2 multiply-adds less, but their rounding errors E are divided by γ when they turn into
 //! features, so that ridges below about ‖E‖/γ mean nothing; sums of features do not have that limit (see
 //! [`NystromSums::whitened`]). Both limits move as rows come in, so the choice is made anew whenever the ridge is: kernels
-//! if the best ridge above their floor, as it will be when the rows have doubled, is expected to cost next to nothing
-//! (a thousandth of the squared error, by generalised cross-validation), else features. γ is then the nugget of that many
-//! rows; sums of kernels do not depend on it, and sums of features keep the one they began with.
+//! if the best ridge is far above their floor, as it will be when the rows have doubled: where targets have little noise the
+//! best ridge falls as rows come in, and what sums of kernels have lost does not come back (seen on cpuact: a seventh more
+//! error, with a ridge that had been above the floor on the first thousand rows). At the floor, features are summed again if
+//! a smaller ridge would bring more than next to nothing (a thousandth of the squared error, by generalised
+//! cross-validation). γ is then the nugget of that many rows; sums of kernels do not depend on it, and sums of features
+//! keep the one they began with.
 
 use std::sync::Arc;
 
@@ -22,6 +25,8 @@ use crate::sketch::Dictionary;
 
 /// How far ahead a choice must hold, in rows so far.
 const AHEAD: f64 = 2.0;
+/// How many floors a ridge must have below it before kernels are summed.
+const CLEAR: f64 = 10.0;
 /// Share of the expected squared error that sums of kernels may cost.
 const ACCEPTED: f64 = 1e-3;
 /// How often a ridge is raised tenfold where rounding errors are larger than expected.
@@ -128,14 +133,12 @@ impl RecursiveRidge {
     fn choose_from_features(&mut self, ridge: Ridge) -> Result<()> {
         let scored = self.scored(self.dictionary(), ridge)?;
         let precise = scored.above(0.0)?;
-        // The nugget of sums of kernels blurs by γn/m, a tenth of their floor: above it ridges score as here.
         let kernels = self.sums().to_kernels();
         let rounding = kernels.rounding(self.dictionary(), AHEAD);
-        let coarse = scored.above(rounding.ridge_floor)?;
-        if rounding.nugget > 0.0 && coarse.no_worse_than(&precise, rounding.ridge_floor) {
+        if rounding.nugget > 0.0 && precise.ridge >= CLEAR * rounding.ridge_floor {
             let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
             let features = (self.dictionary().clone(), self.sums().clone());
-            match self.replace_sums(dictionary, kernels, coarse.ridge) {
+            match self.replace_sums(dictionary, kernels, precise.ridge) {
                 // Rounding errors that are larger than expected.
                 Err(Error::NotPositiveDefinite { .. }) => {
                     return self.replace_sums(features.0, features.1, precise.ridge);
