@@ -50,18 +50,6 @@ pub struct PartScratch<T> {
     other: T,
 }
 
-impl<T> PartScratch<T> {
-    /// Bytes held by the strip.
-    pub fn strip_bytes(&self) -> usize {
-        self.strip.capacity() * 8
-    }
-
-    /// What else there is.
-    pub fn other(&self) -> &T {
-        &self.other
-    }
-}
-
 impl PackedRows {
     /// Takes a block of rows in place of the one before.
     pub(super) fn load(&mut self, block: MatRef<'_, f64>, parallel: bool) {
@@ -77,9 +65,9 @@ impl PackedRows {
             }
         };
         if parallel {
-            self.numbers_mut().par_chunks_mut(depth * width).enumerate().for_each(part);
+            self.numbers_mut().par_chunks_mut((depth * width).max(1)).enumerate().for_each(part);
         } else {
-            self.numbers_mut().chunks_mut(depth * width).enumerate().for_each(part);
+            self.numbers_mut().chunks_mut((depth * width).max(1)).enumerate().for_each(part);
         }
     }
 
@@ -110,9 +98,9 @@ impl PackedRows {
             }
         };
         if rows * dim >= PARALLEL_NUMBERS {
-            self.numbers_mut().par_chunks_mut(depth * width).enumerate().zip(scratch).for_each(part);
+            self.numbers_mut().par_chunks_mut((depth * width).max(1)).enumerate().zip(scratch).for_each(part);
         } else {
-            self.numbers_mut().chunks_mut(depth * width).enumerate().zip(scratch).for_each(part);
+            self.numbers_mut().chunks_mut((depth * width).max(1)).enumerate().zip(scratch).for_each(part);
         }
     }
 
@@ -273,7 +261,7 @@ mod tests {
     #[test]
     fn filled_in_strips_or_loaded_whole_is_the_same_and_so_are_sums_of_columns() {
         let mut rng = Generator::new(4);
-        for (rows, dim, targets) in [(1, 1, 1), (383, 7, 0), (385, 8, 2), (1000, 301, 3), (0, 5, 1)] {
+        for (rows, dim, targets) in [(1, 1, 1), (383, 7, 0), (385, 8, 2), (1000, 301, 3), (0, 5, 1), (5, 0, 1)] {
             let block = Mat::from_fn(rows, dim, |_, _| rng.normal());
             let vectors = Mat::from_fn(rows, targets, |_, _| rng.normal());
             let mut loaded = PackedRows::default();
