@@ -1,14 +1,14 @@
 //! Sums over rows, with the memory they need kept from block to block.
 //!
 //! Kernels of a block are evaluated while the block before it is summed: a thread that runs out of the one work takes of the
-//! other, where each by itself would end with threads waiting for the last tile. They are packed for the sum strip by strip,
-//! while they are in the cache.
+//! other, where each by itself would end with threads waiting for the last tile. They are written as the sum reads them
+//! ([`Kernel::pack`]).
 
 use faer::{Mat, MatMut, MatRef};
 
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{PackedRows, PartScratch};
+use crate::linalg::PackedRows;
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 use crate::solver::{NystromSums, Whitening};
@@ -19,7 +19,7 @@ pub struct Summing {
     kernel: Kernel,
     centres: Centres,
     sums: NystromSums,
-    scratch: Vec<PartScratch<KernelWorkspace>>,
+    workspaces: Vec<KernelWorkspace>,
     diagonals: Vec<f64>,
     /// Kernels that are yet to be summed, and memory for the next ones.
     waiting: Waiting,
@@ -62,7 +62,7 @@ impl Summing {
             kernel,
             centres: Centres::new(dictionary.atoms().rows()),
             sums,
-            scratch: Vec::new(),
+            workspaces: Vec::new(),
             diagonals: Vec::new(),
             waiting: Waiting::none(),
             next: Waiting::none(),
@@ -84,10 +84,10 @@ impl Summing {
             self.sums.add(block, codes, energy);
             return;
         }
-        let Self { kernel, centres, sums, scratch, waiting, next, .. } = self;
+        let Self { kernel, centres, sums, workspaces, waiting, next, .. } = self;
         let evaluate = || {
-            next.kernels.fill((rows.len(), centres.len()), centres.strip_rows(), scratch, |workspace, these, out| {
-                kernel.block(rows.slice(these.start, these.end), centres, workspace, out);
+            next.kernels.fill((rows.len(), centres.len()), workspaces, |workspace, part| {
+                kernel.pack(rows.slice(part.range().start, part.range().end), centres, workspace, part);
             });
             (next.energy, next.codes) = (energy, codes.to_owned());
         };

@@ -12,7 +12,7 @@ use super::centres::{Centres, fill};
 use super::dense::{self, Columns, TileScratch};
 use super::sparse::RowWise;
 use super::spec::Kernel;
-use super::transform::Transform;
+use super::transform::{Norms, Transform};
 use super::vector::vectorised;
 use crate::rows::{RowBlock, Rows};
 
@@ -26,16 +26,21 @@ const LONE_TILE: usize = 512;
 /// Columns of [`Kernel::matrix`] computed together.
 const MATRIX_STRIP: usize = 256;
 
-/// Scratch memory for [`Kernel::block`], grown once and reused.
+/// Scratch memory for [`Kernel::block`] and [`Kernel::pack`], grown once and reused.
 #[derive(Debug, Default)]
 pub struct KernelWorkspace {
     tiles: Vec<TileScratch>,
+    /// Kernels before they are packed.
+    pub(super) strip: Vec<f64>,
+    /// Squared norms of rows, 32 at a time.
+    pub(super) norms: Vec<Norms>,
 }
 
 impl KernelWorkspace {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.tiles.iter().map(TileScratch::size_bytes).sum()
+        let tiles: usize = self.tiles.iter().map(TileScratch::size_bytes).sum();
+        tiles + self.strip.capacity() * 8 + self.norms.capacity() * size_of::<Norms>()
     }
 }
 

@@ -112,7 +112,7 @@ impl Centres {
     }
 
     /// Rows to evaluate at a time where the values are to be used while they are at hand: as many as leave room for them in the second cache.
-    pub fn strip_rows(&self) -> usize {
+    pub(super) fn strip_rows(&self) -> usize {
         let least = if self.centred.is_some() { PRODUCT_ROWS } else { LANES };
         (STRIP_BYTES / 8 / self.len().max(1) / LANES * LANES).clamp(least, 8 * LANES)
     }

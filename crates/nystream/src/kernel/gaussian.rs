@@ -16,7 +16,7 @@ use super::vector::{LANES, Lanes};
 use crate::rows::DenseRows;
 
 /// Registers of rows taken together.
-const ROWS: usize = 2;
+pub(super) const ROWS: usize = 2;
 /// Centres taken together.
 const POINTS: usize = 4;
 /// Centres whose exponentials are taken together.
@@ -34,11 +34,47 @@ pub(super) struct Panels<'a> {
     pub(super) norms: &'a [Norms],
 }
 
+/// Where kernels go.
+pub(super) trait Target {
+    /// How many rows there are.
+    fn rows(&self) -> usize;
+
+    /// Takes the kernels of up to 2 registers of rows, from row `start` on, with a point. Those past the last row mean nothing.
+    fn write<S: Simd>(&mut self, start: usize, point: usize, values: &[S::f64s; ROWS]);
+}
+
+impl Target for Columns<'_> {
+    #[inline(always)]
+    fn rows(&self) -> usize {
+        self.nrows()
+    }
+
+    #[inline(always)]
+    fn write<S: Simd>(&mut self, start: usize, point: usize, values: &[S::f64s; ROWS]) {
+        let end = self.nrows().min(start + ROWS * S::F64_LANES);
+        let out = &mut self.rb_mut().col_mut(point).as_slice_mut()[start..end];
+        if out.len() == ROWS * S::F64_LANES {
+            S::as_mut_simd_f64s(out).0.copy_from_slice(values);
+        } else {
+            let values: &[f64] = pulp::bytemuck::cast_slice(values);
+            out.copy_from_slice(&values[..out.len()]);
+        }
+    }
+}
+
 /// Kernels of rows with all points, whose squared norms are `norms`, 32 at a time.
 #[inline(always)]
-pub(super) fn columns<S: Simd>(simd: S, rate: f64, rows: Panels, points: DenseRows, norms: &[Norms], mut out: Columns) {
+pub(super) fn columns<S: Simd>(
+    simd: S,
+    rate: f64,
+    rows: Panels,
+    points: DenseRows,
+    norms: &[Norms],
+    mut out: impl Target,
+) {
     let cols = points.cols();
     let width = ROWS * S::F64_LANES;
+    let count = out.rows();
     for j in (0..points.len()).step_by(POINTS) {
         // Past the end the last centre is taken again; its values are written again, the same.
         let numbers: [usize; POINTS] = std::array::from_fn(|c| (j + c).min(points.len() - 1));
@@ -46,20 +82,19 @@ pub(super) fn columns<S: Simd>(simd: S, rate: f64, rows: Panels, points: DenseRo
             rows: numbers.map(|number| &points.row(number)[..cols]),
             norms: numbers.map(|number| norms[number / LANES].lanes.0[number % LANES]),
         };
-        for p in 0..out.nrows().div_ceil(LANES) {
+        for p in 0..count.div_ceil(LANES) {
             let panel = &rows.features[p * cols..(p + 1) * cols];
             for g in 0..LANES / width {
                 let start = p * LANES + g * width;
-                if start >= out.nrows() {
+                if start >= count {
                     break;
                 }
-                let end = out.nrows().min(start + width);
                 let exponents = exponents(simd, rate, panel, &rows.norms[p], g, &group);
                 for share in 0..POINTS / SHARE {
                     let these = std::array::from_fn(|i| exponents[share * SHARE + i / ROWS][i % ROWS]);
                     let values = exp_abreast(simd, these);
                     for (values, number) in values.as_chunks::<ROWS>().0.iter().zip(&numbers[share * SHARE..]) {
-                        write::<S>(values, &mut out.rb_mut().col_mut(*number).as_slice_mut()[start..end]);
+                        out.write::<S>(start, *number, values);
                     }
                 }
             }
@@ -161,15 +196,4 @@ fn squared_distances<S: Simd>(simd: S, panel: &[Lanes], g: usize, points: [&[f64
         }
     }
     sums
-}
-
-/// Writes the values that are used.
-#[inline(always)]
-fn write<S: Simd>(values: &[S::f64s; ROWS], out: &mut [f64]) {
-    if out.len() == ROWS * S::F64_LANES {
-        S::as_mut_simd_f64s(out).0.copy_from_slice(values);
-    } else {
-        let values: &[f64] = pulp::bytemuck::cast_slice(values);
-        out.copy_from_slice(&values[..out.len()]);
-    }
 }

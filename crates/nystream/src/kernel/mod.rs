@@ -11,6 +11,7 @@ mod centres;
 mod dense;
 mod exp;
 mod gaussian;
+mod packed;
 mod random_features;
 mod row;
 mod sincos;

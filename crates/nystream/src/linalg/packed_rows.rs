@@ -1,12 +1,12 @@
 //! A block of rows, packed once for all tiles and threads of the symmetric product behind [`GramSum`](super::GramSum).
 //!
 //! Panels of 4 columns, in each the rows one after the other; a few hundred rows are a part, with panels of its own. Parts are
-//! filled by one thread each, strip by strip, so that what is to be packed can be computed where it is still at hand
-//! ([`PackedRows::fill`]).
+//! filled by one thread each ([`PackedRows::fill`]), straight from where the numbers are computed or strip by strip while they
+//! are in the cache ([`PackedPart`]).
 
 use std::ops::Range;
 
-use faer::{MatMut, MatRef};
+use faer::MatRef;
 use pulp::Simd;
 use rayon::prelude::*;
 
@@ -14,7 +14,7 @@ use super::PARALLEL_WORK;
 use super::vectorised::{Vectorised, multiply_add, vectorised};
 
 /// Columns of a panel.
-pub(super) const PANEL: usize = 4;
+pub(crate) const PANEL: usize = 4;
 /// Rows of the block that are summed in registers: the more, the less often the result is passed over; the fewer, the
 /// longer what is on the right of a tile stays in the second cache.
 pub(super) const DEPTH: usize = 384;
@@ -43,11 +43,42 @@ impl Clone for PackedRows {
     }
 }
 
-/// What one thread needs to fill a part: a strip of rows before it is packed, and whatever its numbers come from.
-#[derive(Debug, Default)]
-pub struct PartScratch<T> {
-    strip: Vec<f64>,
-    other: T,
+/// Rows that follow each other in the block, with panels of their own, while they are filled.
+#[derive(Debug)]
+pub struct PackedPart<'a> {
+    first: usize,
+    rows: usize,
+    dim: usize,
+    numbers: &'a mut [f64],
+}
+
+impl PackedPart<'_> {
+    /// Which rows of the block these are.
+    pub fn range(&self) -> Range<usize> {
+        self.first..self.first + self.rows
+    }
+
+    /// Number of columns.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// Packs rows, the first of which is row `from` of the part.
+    ///
+    /// # Panics
+    /// If they have other columns, or are too many.
+    pub fn pack(&mut self, from: usize, block: MatRef<'_, f64>) {
+        assert_eq!(block.ncols(), self.dim, "columns of what is packed");
+        for (p, panel) in self.panels(1).enumerate() {
+            pack(block, p * PANEL, &mut panel[from..from + block.nrows()]);
+        }
+    }
+
+    /// All panels, up to `count` at a time, one after the other and each with its rows. What is past the last column must be
+    /// zero.
+    pub fn panels(&mut self, count: usize) -> impl Iterator<Item = &mut [[f64; PANEL]]> {
+        self.numbers.as_chunks_mut().0.chunks_mut((self.rows * count).max(1))
+    }
 }
 
 impl PackedRows {
@@ -71,31 +102,17 @@ impl PackedRows {
         }
     }
 
-    /// Takes `rows` rows of `dim` numbers in place of the ones before: `write` is given the numbers of up to `strip` rows
-    /// after the other and a column-major matrix for them, whose numbers it must all write.
+    /// Takes `rows` rows of `dim` numbers in place of the ones before: `write` must write all numbers of every part it is given.
     pub fn fill<T: Default + Send>(
         &mut self,
         (rows, dim): (usize, usize),
-        strip: usize,
-        scratch: &mut Vec<PartScratch<T>>,
-        write: impl Fn(&mut T, Range<usize>, MatMut<'_, f64>) + Sync,
+        scratch: &mut Vec<T>,
+        write: impl Fn(&mut T, PackedPart) + Sync,
     ) {
         let (depth, width) = self.reshape(rows, dim);
-        scratch.resize_with(scratch.len().max(rows.div_ceil(depth)), PartScratch::default);
-        let part = |((number, part), scratch): ((usize, &mut [f64]), &mut PartScratch<T>)| {
-            let height = part.len() / width;
-            scratch.strip.resize(strip.min(height) * dim, 0.0);
-            for from in (0..height).step_by(strip) {
-                let strip = strip.min(height - from);
-                let numbers = &mut scratch.strip[..strip * dim];
-                let first = number * depth + from;
-                let target = MatMut::from_column_major_slice_mut(numbers, strip, dim);
-                write(&mut scratch.other, first..first + strip, target);
-                let block = MatRef::from_column_major_slice(&scratch.strip[..strip * dim], strip, dim);
-                for (p, out) in part.chunks_exact_mut(height * PANEL).enumerate() {
-                    pack(block, p * PANEL, &mut out.as_chunks_mut().0[from..from + strip]);
-                }
-            }
+        scratch.resize_with(scratch.len().max(rows.div_ceil(depth)), T::default);
+        let part = |((number, numbers), scratch): ((usize, &mut [f64]), &mut T)| {
+            write(scratch, PackedPart { first: number * depth, rows: numbers.len() / width, dim, numbers });
         };
         if rows * dim >= PARALLEL_NUMBERS {
             self.numbers_mut().par_chunks_mut((depth * width).max(1)).enumerate().zip(scratch).for_each(part);
@@ -140,7 +157,7 @@ impl PackedRows {
     }
 
     /// The rows part by part, each with its number of rows, then panel by panel.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (usize, &[f64])> {
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (usize, &[f64])> {
         let width = self.width();
         let parts = self.memory[self.start..self.start + self.rows * width].chunks((self.depth() * width).max(1));
         parts.map(move |part| (part.len() / width, part))
@@ -226,30 +243,53 @@ impl Vectorised for ColumnProducts<'_> {
         let mut done = 0;
         for (height, part) in rows.parts() {
             let part = part[panel * height * PANEL..(panel + 1) * height * PANEL].as_chunks::<PANEL>().0;
-            // Rows are taken in turn by several sums, which need not wait for each other.
-            let mut totals = [[0.0; PANEL]; CHAINS];
-            for rows in part.chunks(CHAINS) {
-                for (total, row) in totals.iter_mut().zip(rows) {
-                    (0..PANEL).for_each(|q| total[q] += row[q]);
+            let factors = &factors[done * count..(done + height) * count];
+            for t in 0..count.max(1) {
+                let (totals, weighted) = if count == 1 {
+                    totals::<FMA>(part, factors.iter())
+                } else if count == 0 {
+                    totals::<FMA>(part, std::iter::repeat(&0.0))
+                } else {
+                    totals::<FMA>(part, factors[t..].iter().step_by(count))
+                };
+                if t == 0 {
+                    sums.iter_mut().zip(totals).for_each(|(out, total)| *out += total);
                 }
-            }
-            for (q, sum) in sums.iter_mut().enumerate() {
-                *sum += totals.iter().map(|total| total[q]).sum::<f64>();
-            }
-            for t in 0..count {
-                let mut totals = [[0.0; PANEL]; CHAINS];
-                let factors = factors[done * count..(done + height) * count].chunks_exact(count);
-                for (k, (row, factors)) in part.iter().zip(factors).enumerate() {
-                    let total = &mut totals[k % CHAINS];
-                    (0..PANEL).for_each(|q| total[q] = multiply_add::<FMA>(row[q], factors[t], total[q]));
-                }
-                for (q, products) in products.chunks_exact_mut(count).enumerate() {
-                    products[t] += totals.iter().map(|total| total[q]).sum::<f64>();
+                if count > 0 {
+                    products.chunks_exact_mut(count).zip(weighted).for_each(|(out, total)| out[t] += total);
                 }
             }
             done += height;
         }
     }
+}
+
+/// Σ of rows, and Σ of rows times factors.
+#[inline(always)]
+fn totals<'a, const FMA: bool>(
+    rows: &[[f64; PANEL]],
+    mut factors: impl Iterator<Item = &'a f64>,
+) -> ([f64; PANEL], [f64; PANEL]) {
+    // Rows are taken in turn by several sums, which need not wait for each other.
+    let (mut totals, mut weighted) = ([[0.0; PANEL]; CHAINS], [[0.0; PANEL]; CHAINS]);
+    let mut add = |total: &mut [f64; PANEL], weighted: &mut [f64; PANEL], row: &[f64; PANEL]| {
+        let factor = factors.next().copied().unwrap_or(0.0);
+        for q in 0..PANEL {
+            total[q] += row[q];
+            weighted[q] = multiply_add::<FMA>(row[q], factor, weighted[q]);
+        }
+    };
+    let (groups, rest) = rows.as_chunks::<CHAINS>();
+    for group in groups {
+        for c in 0..CHAINS {
+            add(&mut totals[c], &mut weighted[c], &group[c]);
+        }
+    }
+    for (c, row) in rest.iter().enumerate() {
+        add(&mut totals[c], &mut weighted[c], row);
+    }
+    let sum = |parts: [[f64; PANEL]; CHAINS]| std::array::from_fn(|q| parts.iter().map(|part| part[q]).sum());
+    (sum(totals), sum(weighted))
 }
 
 #[cfg(test)]
@@ -266,13 +306,16 @@ mod tests {
             let vectors = Mat::from_fn(rows, targets, |_, _| rng.normal());
             let mut loaded = PackedRows::default();
             loaded.load(block.as_ref(), true);
-            let mut scratch: Vec<PartScratch<()>> = Vec::new();
+            let mut scratch: Vec<()> = Vec::new();
             // Memory that held something else before.
             let mut filled = PackedRows::default();
             filled.load(Mat::from_fn(90, 40, |_, _| 7.0).as_ref(), false);
             for strip in [1, 32, 500] {
-                filled.fill((rows, dim), strip, &mut scratch, |(), these, mut out| {
-                    out.copy_from(block.subrows(these.start, these.len()));
+                filled.fill((rows, dim), &mut scratch, |(), mut part| {
+                    let rows = block.subrows(part.range().start, part.range().len());
+                    for from in (0..rows.nrows()).step_by(strip) {
+                        part.pack(from, rows.subrows(from, strip.min(rows.nrows() - from)));
+                    }
                 });
                 assert!(filled.parts().eq(loaded.parts()), "{rows} {dim} {strip}");
             }
