@@ -125,12 +125,13 @@ impl NystromSums {
 }
 
 impl RecursiveRidge {
-    /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on.
-    pub fn choose(&mut self, ridge: Ridge) -> Result<()> {
+    /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on. Gives the mean logarithm
+    /// of the squared errors that generalised cross-validation expects, if the ridge was chosen by it.
+    pub fn choose(&mut self, ridge: Ridge) -> Result<Option<f64>> {
         if self.sums().is_whitened() { self.choose_from_features(ridge) } else { self.choose_from_kernels(ridge) }
     }
 
-    fn choose_from_features(&mut self, ridge: Ridge) -> Result<()> {
+    fn choose_from_features(&mut self, ridge: Ridge) -> Result<Option<f64>> {
         let scored = self.scored(self.dictionary(), ridge)?;
         let precise = scored.above(0.0)?;
         let kernels = self.sums().to_kernels();
@@ -141,20 +142,22 @@ impl RecursiveRidge {
             match self.replace_sums(dictionary, kernels, precise.ridge) {
                 // Rounding errors that are larger than expected.
                 Err(Error::NotPositiveDefinite { .. }) => {
-                    return self.replace_sums(features.0, features.1, precise.ridge);
+                    self.replace_sums(features.0, features.1, precise.ridge)?;
                 }
-                done => return done,
+                done => done?,
             }
+        } else {
+            self.set_ridge(precise.ridge)?;
         }
-        self.set_ridge(precise.ridge)
+        Ok(precise.score)
     }
 
-    fn choose_from_kernels(&mut self, ridge: Ridge) -> Result<()> {
+    fn choose_from_kernels(&mut self, ridge: Ridge) -> Result<Option<f64>> {
         let rounding = self.sums().rounding(self.dictionary(), AHEAD);
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
         let floor = rounding.ridge_floor;
         let (chosen, higher) = match self.scored(&dictionary, ridge) {
-            Err(Error::NotPositiveDefinite { .. }) => return self.rescue(&dictionary, floor),
+            Err(Error::NotPositiveDefinite { .. }) => return self.rescue(&dictionary, floor).map(|()| None),
             scored => {
                 let scored = scored?;
                 (scored.above(floor)?, scored.above(2.0 * floor)?)
@@ -168,9 +171,10 @@ impl RecursiveRidge {
             self.sums().clone()
         };
         match self.replace_sums(dictionary.clone(), sums, chosen.ridge) {
-            Err(Error::NotPositiveDefinite { .. }) if !precise => self.rescue(&dictionary, floor),
-            done => done,
+            Err(Error::NotPositiveDefinite { .. }) if !precise => self.rescue(&dictionary, floor)?,
+            done => done?,
         }
+        Ok(chosen.score)
     }
 
     /// Features instead of kernels whose rounding errors are larger than expected, with the smallest ridge above them.

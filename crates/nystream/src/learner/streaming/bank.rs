@@ -1,4 +1,13 @@
 //! A few bandwidths that follow the stream side by side until one has proved best.
+//!
+//! Two things are known of each: its one-step-ahead errors, and, whenever ridges are chosen anew, the error that generalised
+//! cross-validation expects from its sums. Whose one-step-ahead errors are clearly behind is dropped at once. Among the
+//! others neither is enough: of the errors so far a few rows are most, and the first rows count as much as the last,
+//! predicted with a quarter of what is known by then (cpuact: bandwidths half as large as they should be); what sums expect
+//! knows nothing of rows that lie far off and have not come yet (california: four orders of ten with errors a tenth to
+//! nine tenths larger). So the product of both decides, and when ridges are chosen, the better half by it stays.
+
+use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 
 use faer::MatRef;
 use rayon::prelude::*;
@@ -12,9 +21,8 @@ use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{Innovations, RecursiveRidge, Ridge};
 
-/// Bandwidths of the bank, as factors of the one that the head chose. More of them are smaller: what is best shrinks as
-/// rows come in.
-const FACTORS: [f64; 4] = [1.0, std::f64::consts::FRAC_1_SQRT_2, 0.5, std::f64::consts::SQRT_2];
+/// Bandwidths of the bank, as factors of the one that the head chose.
+const FACTORS: [f64; 6] = [1.0, FRAC_1_SQRT_2, 0.5, SQRT_2, 2.0, 2.0 * SQRT_2];
 /// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
 const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
 /// With more atoms than this only the kind that the head chose: each candidate holds several matrices of their size.
@@ -34,6 +42,8 @@ pub(super) struct Member {
     /// Squared errors of every block since the bank was opened; none once it is closed.
     pub errors: Vec<f64>,
     pub found: Innovations,
+    /// Mean logarithm of the squared errors that generalised cross-validation expected when the ridge was last chosen by it.
+    pub expected: Option<f64>,
 }
 
 /// Learners of different bandwidths on the same rows.
@@ -94,19 +104,20 @@ impl Bank {
         let members = members.into_iter().map(|(member, _)| member).collect();
         let mut bank = Self { members, leader: 0, next_ridge, left_out: None };
         // Ridges stay as the head chose them; how sums are kept may change.
-        bank.each_alone(|learner| {
-            let ridge = learner.ridge();
-            learner.choose(Ridge::Fixed(ridge))
-        })?;
+        bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
         Ok(bank)
     }
 
-    /// Does something to every learner: side by side, if there are several.
-    fn each_alone(&mut self, task: impl Fn(&mut RecursiveRidge) -> Result<()> + Sync) -> Result<()> {
+    /// Chooses every learner's ridge, and how its sums are kept: side by side, if there are several.
+    fn choose_each(&mut self, ridge: impl Fn(&RecursiveRidge) -> Ridge + Sync) -> Result<()> {
+        let choose = |member: &mut Member| -> Result<()> {
+            member.expected = member.learner.choose(ridge(&member.learner))?;
+            Ok(())
+        };
         match &mut self.members[..] {
-            [member] => task(&mut member.learner),
+            [member] => choose(member),
             members => {
-                let alone = |member: &mut Member| on_a_share(usize::MAX, || task(&mut member.learner));
+                let alone = |member| on_a_share(usize::MAX, || choose(member));
                 members.par_iter_mut().with_max_len(1).map(alone).collect()
             }
         }
@@ -148,26 +159,35 @@ impl Bank {
         Ok(&self.members[self.leader].found)
     }
 
-    /// Who has the least error so far answers from now on.
-    pub fn elect(&mut self) {
-        let total = |member: &Member| member.errors.iter().sum::<f64>();
+    /// The best answers from now on.
+    fn elect(&mut self) {
+        let known = self.members.iter().all(|member| member.expected.is_some());
         for i in 0..self.members.len() {
-            if total(&self.members[i]) < total(&self.members[self.leader]) {
+            if self.members[i].judgement(known) < self.members[self.leader].judgement(known) {
                 self.leader = i;
             }
         }
     }
 
-    /// Drops those that are clearly behind: most of the work would go to them.
+    /// Drops those whose errors so far are clearly behind the least: most of the work would go to them.
     pub fn narrow(&mut self) {
+        let Some(best) = self.members.iter().min_by(|a, b| a.error_so_far().total_cmp(&b.error_so_far())) else {
+            return;
+        };
+        let best = best.errors.clone();
+        self.retain(|member| !clearly_behind(&member.errors, &best));
+    }
+
+    /// Keeps some members, the best of them first, and elects it.
+    fn retain(&mut self, keep: impl Fn(&Member) -> bool) {
+        let before = self.members.len();
+        self.members.retain(keep);
+        if self.members.len() < before {
+            self.leader = 0;
+        }
+        self.elect();
         self.members.swap(0, self.leader);
         self.leader = 0;
-        let best = self.members[0].errors.clone();
-        let mut place = 0;
-        self.members.retain(|member| {
-            place += 1;
-            place == 1 || !clearly_behind(&member.errors, &best)
-        });
         if self.members.len() == 1 {
             self.members[0].errors.clear();
         }
@@ -181,14 +201,22 @@ impl Bank {
         self.leader = 0;
     }
 
-    /// Chooses ridges anew when the rows have doubled.
+    /// Chooses ridges anew when the rows have doubled, and drops the half of which the sums expect less.
     pub fn choose_ridges(&mut self, options: &StreamingOptions) -> Result<()> {
         let weight = self.leader().sums().weight();
         if weight < self.next_ridge {
             return Ok(());
         }
         self.next_ridge = 2.0 * weight;
-        self.each_alone(|learner| learner.choose(options.ridge))
+        self.choose_each(|_| options.ridge)?;
+        let known = self.members.iter().all(|member| member.expected.is_some());
+        if known {
+            let mut judgements: Vec<f64> = self.members.iter().map(|member| member.judgement(true)).collect();
+            judgements.sort_by(f64::total_cmp);
+            let median = judgements[(judgements.len() - 1) / 2];
+            self.retain(|member| member.judgement(true) <= median);
+        }
+        Ok(())
     }
 
     pub fn leader(&self) -> &RecursiveRidge {
@@ -206,9 +234,18 @@ fn clearly_behind(errors: &[f64], best: &[f64]) -> bool {
 }
 
 impl Member {
-    /// A learner with errors of its own so far.
-    pub fn with_errors(learner: RecursiveRidge, method: DictionaryMethod, errors: Vec<f64>) -> Self {
-        Self { errors, ..Self::new(learner, method) }
+    /// A learner with what is known of another, or of itself before it was saved.
+    pub fn judged(learner: RecursiveRidge, method: DictionaryMethod, errors: Vec<f64>, expected: Option<f64>) -> Self {
+        Self { errors, expected, ..Self::new(learner, method) }
+    }
+
+    /// The less, the better: the logarithm of the errors so far, and, if it is `known` of all, of what the sums expect.
+    fn judgement(&self, known: bool) -> f64 {
+        self.error_so_far().ln() + self.expected.filter(|_| known).unwrap_or(0.0)
+    }
+
+    fn error_so_far(&self) -> f64 {
+        self.errors.iter().sum()
     }
 
     fn squared_error(&self, codes: MatRef<'_, f64>) -> f64 {
@@ -218,6 +255,54 @@ impl Member {
     }
 
     fn new(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
-        Self { learner, method, errors: Vec::new(), found: Innovations::default() }
+        Self { learner, method, errors: Vec::new(), found: Innovations::default(), expected: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::rows::RowBlock;
+    use crate::sketch::Dictionary;
+
+    fn member(errors: [f64; 4], expected: Option<f64>) -> Member {
+        let mut atoms = RowBlock::dense(1);
+        atoms.extend(Rows::dense(&[0.0], 1, 1).unwrap());
+        let dictionary = Dictionary::new(atoms, vec![1.0], vec![0], 1e-3).unwrap();
+        let learner = RecursiveRidge::new(Kernel::gaussian(1.0).unwrap(), dictionary, 1, 1.0, false).unwrap();
+        Member::judged(learner, DictionaryMethod::Uniform, errors.to_vec(), expected.map(f64::ln))
+    }
+
+    /// The errors of the members that are left after narrowing, the leader's first.
+    fn narrowed(members: Vec<Member>) -> Vec<f64> {
+        let mut bank = Bank::from_parts(members, 0, 1e9);
+        bank.narrow();
+        assert_eq!(bank.leader, 0);
+        bank.members.iter().map(|member| member.errors.first().copied().unwrap_or(f64::NAN)).collect()
+    }
+
+    #[test]
+    fn the_product_of_errors_and_expectations_elects_or_errors_alone() {
+        // The product decides ...
+        let (first, second) = ([1.0, 9.0, 1.0, 9.0], [2.0, 10.0, 4.0, 9.0]);
+        let both = |a: Option<f64>, b: Option<f64>| narrowed(vec![member(first, a), member(second, b)]);
+        assert_eq!(both(Some(1.0), Some(0.7)), [2.0, 1.0]);
+        assert_eq!(both(Some(1.0), Some(0.9)), [1.0, 2.0]);
+        // ... if both are known of all.
+        assert_eq!(both(None, Some(0.1)), [1.0, 2.0]);
+        assert_eq!(both(None, None), [1.0, 2.0]);
+    }
+
+    #[test]
+    fn whose_errors_are_clearly_behind_is_dropped_whatever_is_expected_of_it() {
+        let members = || vec![member([5.0, 6.0, 5.0, 6.0], Some(0.01)), member([1.0, 2.0, 1.1, 2.0], Some(1.0))];
+        let mut bank = Bank::from_parts(members(), 0, 1e9);
+        bank.narrow();
+        assert!(bank.members.len() == 1 && bank.members[0].expected == Some(0.0));
+        // Too few blocks say nothing.
+        let mut few = members();
+        few.iter_mut().for_each(|member| member.errors.truncate(3));
+        assert_eq!(narrowed(few), [5.0, 1.0]);
     }
 }

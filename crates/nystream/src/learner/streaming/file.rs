@@ -50,6 +50,7 @@ struct MemberHeader {
     kernel: Kernel,
     method: String,
     errors: Vec<f64>,
+    expected: Option<f64>,
     precise: bool,
 }
 
@@ -144,6 +145,7 @@ impl MemberHeader {
             kernel: *member.learner.kernel(),
             method: member.method.to_string(),
             errors: member.errors.clone(),
+            expected: member.expected,
             precise: member.learner.sums().is_whitened(),
         }
     }
@@ -155,7 +157,7 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
         let kernel = member.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
         let method: DictionaryMethod = member.method.parse().map_err(|e: Error| file.malformed(e.to_string()))?;
         let learner = RecursiveRidge::take(file, &format!("member{i}"), kernel, features, outputs, member.precise)?;
-        members.push(Member::with_errors(learner, method, member.errors));
+        members.push(Member::judged(learner, method, member.errors, member.expected));
     }
     let blocks = members.first().map_or(0, |member: &Member| member.errors.len());
     if members.iter().any(|m| m.errors.len() != blocks || m.errors.iter().any(|e| !e.is_finite())) {

@@ -249,7 +249,6 @@ impl StreamingRidge {
                 let found = bank.advance((rows, upcoming), codes.as_ref(), weights, decay)?;
                 predictions.extend_from_slice(&found.predictions);
                 self.watch.take(rows, self.learnt, bank, &self.options)?;
-                bank.elect();
                 bank.narrow();
                 bank.choose_ridges(&self.options)?;
             }

@@ -7,8 +7,9 @@
 //!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
 //!    Cholesky: rows of high leverage given those already chosen.
 //! 2. **Bank.** After the head, a few bandwidths around the chosen one each follow the stream with atoms and sums of their
-//!    own, judged by their own one-step-ahead errors; the best so far answers. When the stream is twenty times the budget
-//!    long, the best stays and the others are dropped.
+//!    own, judged by their own one-step-ahead errors and by the errors that their sums expect; the best so far answers, those
+//!    clearly behind are dropped, and half of the others whenever the rows have doubled. When the stream is twenty times the
+//!    budget long, the best stays.
 //! 3. **Stream.** Atoms stay as they are, for changing them often costs more than it brings; only when rows come from where
 //!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.

@@ -184,7 +184,8 @@ impl Watch {
         }
         match renewed(member, window.rows(), learnt, options, self.header.changes)? {
             Some((learner, change)) => {
-                *member = Member::with_errors(learner, DictionaryMethod::RpCholesky, member.errors.clone());
+                let (errors, expected) = (std::mem::take(&mut member.errors), member.expected);
+                *member = Member::judged(learner, DictionaryMethod::RpCholesky, errors, expected);
                 self.header.changes = self.header.changes.saturating_add(1);
                 self.header.last = Some(change);
             }

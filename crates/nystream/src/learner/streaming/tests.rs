@@ -401,3 +401,21 @@ fn smooth_targets_of_two_columns_are_learnt_and_solved() {
         }
     }
 }
+
+#[test]
+fn half_of_the_bank_goes_whenever_the_rows_have_doubled_and_all_but_one_at_its_end() {
+    let (data, codes) = stream(1100, 8);
+    let mut learner = StreamingRidge::new(options(25), 2).unwrap();
+    let mut sizes = Vec::new();
+    for start in 0..1100 {
+        feed(&mut learner, &data, &codes, (start, start + 1), &[1]);
+        let document = learner.to_container().unwrap().document;
+        let members = document["bank"]["members"].as_array().map_or(0, Vec::len);
+        if start + 1 > 256 && sizes.last() != Some(&members) {
+            sizes.push(members);
+        }
+    }
+    // Several, fewer and fewer, then one; the doubling leaves at most half.
+    assert!(sizes[0] > 2 && sizes.is_sorted_by(|a, b| a > b) && sizes.last() == Some(&1), "{sizes:?}");
+    assert!(sizes.windows(2).any(|pair| pair[1] <= pair[0].div_ceil(2)), "{sizes:?}");
+}
