@@ -8,6 +8,7 @@
 //! nine tenths larger). So the product of both decides, and when ridges are chosen, the better half by it stays.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
+use std::ops::RangeInclusive;
 
 use faer::MatRef;
 use rayon::prelude::*;
@@ -23,6 +24,8 @@ use crate::solver::{Innovations, RecursiveRidge, Ridge};
 
 /// Bandwidths of the bank, as factors of the one that the head chose.
 const FACTORS: [f64; 6] = [1.0, FRAC_1_SQRT_2, 0.5, SQRT_2, 2.0, 2.0 * SQRT_2];
+/// Factors that are tried with both ways to choose atoms; the others only with the one that the head chose.
+const NEAR: RangeInclusive<f64> = FRAC_1_SQRT_2..=SQRT_2;
 /// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
 const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
 /// With more atoms than this only the kind that the head chose: each candidate holds several matrices of their size.
@@ -82,9 +85,9 @@ impl Bank {
         let mut members = vec![(Member::new(chosen, method), left_out)];
         if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].0.learner.kernel().bandwidth()) {
             let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
-            let others: Vec<_> = pairs
-                .filter(|&pair| pair != (1.0, method) && (pair.1 == method || options.budget <= BOTH_METHODS))
-                .collect();
+            let both = |factor: f64| options.budget <= BOTH_METHODS && NEAR.contains(&factor);
+            let others: Vec<_> =
+                pairs.filter(|&pair| pair != (1.0, method) && (pair.1 == method || both(pair.0))).collect();
             // One thread each: they are small, and there are several.
             let opened = others.into_par_iter().map(|(factor, other)| {
                 on_a_share(usize::MAX, || {
