@@ -2,10 +2,10 @@
 //!
 //! Two things are known of each: its one-step-ahead errors, and, whenever ridges are chosen anew, the error that generalised
 //! cross-validation expects from its sums. Whose one-step-ahead errors are clearly behind is dropped at once. Among the
-//! others neither is enough: of the errors so far a few rows are most, and the first rows count as much as the last,
-//! predicted with a quarter of what is known by then (cpuact: bandwidths half as large as they should be); what sums expect
-//! knows nothing of rows that lie far off and have not come yet (california: four orders of ten with errors a tenth to
-//! nine tenths larger). So the product of both decides, and when ridges are chosen, the better half by it stays.
+//! others neither was enough by itself: errors so far gave cpuact bandwidths half as large as they should be, expectations
+//! gave california errors a tenth to nine tenths larger in four orders of ten. The product of both mends both, so it decides,
+//! and when ridges are chosen, the better half by it stays. Why each fails was not tested. What would explain it: a few rows
+//! that are hard to predict are most of the errors so far, and sums know nothing of rows far off that have not come yet.
 
 use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
 use std::ops::RangeInclusive;
