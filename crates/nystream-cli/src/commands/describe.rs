@@ -42,9 +42,17 @@ pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
     report.put("leverage_ridge", status.leverage_ridge);
     report.put("effective_dim", status.effective_dim);
     report.put("captured", status.captured);
+    put_decision(report, status);
     put_changes(report, status);
     put_errors(report, status, pass.is_classification());
     report.put_bytes("bytes_held", pass.size_bytes() as u64);
+}
+
+/// Adds where two classes are told apart.
+pub fn put_decision(report: &mut Report, status: &Status) {
+    if let Some(threshold) = status.threshold {
+        report.put("threshold", threshold);
+    }
 }
 
 /// Adds how well recent rows are spanned, and changes of atoms if there were any.

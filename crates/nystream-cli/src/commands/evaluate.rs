@@ -17,7 +17,7 @@ use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::describe::{put_changes, rows_per_second};
+use super::describe::{put_changes, put_decision, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
 use crate::learner_args::LearnerOptions;
 use crate::memory::peak_bytes;
@@ -219,6 +219,7 @@ fn report_runs(
         report.put("leverage_ridge", status.leverage_ridge);
         report.put("effective_dim", status.effective_dim);
         report.put("captured", status.captured);
+        put_decision(&mut report, status);
         put_changes(&mut report, status);
     }
     if !args.options.given.is_empty() {

@@ -204,6 +204,8 @@ fn stream(
         budget: options.budget,
         half_life: args.half_life,
         reopen: args.reopen.unwrap_or_default(),
+        // The model's labels go by its probabilities; this is for the running score.
+        threshold: None,
         seed: args.seed,
     };
     learner.validated()?;

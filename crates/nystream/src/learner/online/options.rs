@@ -35,6 +35,8 @@ pub enum OptionKind {
     Share,
     /// This word, or a finite number above 0.
     PositiveOr(&'static str),
+    /// This word, or a finite number.
+    NumberOr(&'static str),
     /// A whole number of at least this.
     Count(u64),
     /// One of these words.
@@ -76,6 +78,7 @@ impl fmt::Display for OptionKind {
             Self::Fraction => f.write_str("a number above 0 and below 1"),
             Self::Share => f.write_str("a number from 0 to 1"),
             Self::PositiveOr(word) => write!(f, "{word} or a number above 0"),
+            Self::NumberOr(word) => write!(f, "{word} or a number"),
             Self::Count(least) => write!(f, "a whole number, {least} or more"),
             Self::Word(words) => f.write_str(&one_of(words)),
         }
@@ -108,6 +111,7 @@ impl OptionKind {
             Self::Fraction => number() > 0.0 && number() < 1.0,
             Self::Share => (0.0..=1.0).contains(&number()),
             Self::PositiveOr(word) => text == *word || Self::Positive.takes(text),
+            Self::NumberOr(word) => text == *word || text.parse::<f64>().is_ok_and(f64::is_finite),
             Self::Count(least) => text.parse::<u64>().is_ok_and(|count| count >= *least),
             Self::Word(words) => words.contains(&text),
         }

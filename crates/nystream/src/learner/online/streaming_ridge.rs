@@ -42,6 +42,14 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
             default: Default::Word("auto"),
             trial: Trial::of("off"),
         },
+        OptionSpec {
+            name: "threshold",
+            symbol: "",
+            meaning: "output above which a row counts as of the second class; auto: where past outputs made fewest mistakes",
+            kind: OptionKind::NumberOr("auto"),
+            default: Default::Word("auto"),
+            trial: Trial::of("0.5"),
+        },
     ],
     make: Make::Blocks,
 };
@@ -53,6 +61,10 @@ impl StreamingOptions {
         self.ridge = match chosen.word("ridge")? {
             None | Some("auto") => Ridge::Auto,
             Some(text) => Ridge::Fixed(text.parse().map_err(|_| Error::Internal("a ridge that is not a number"))?),
+        };
+        self.threshold = match chosen.word("threshold")? {
+            None | Some("auto") => None,
+            Some(text) => Some(text.parse().map_err(|_| Error::Internal("a threshold that is not a number"))?),
         };
         self.half_life = chosen.given_number("half-life")?;
         self.reopen = chosen.word("reopen")?.map_or(Ok(Reopen::Auto), str::parse)?;
@@ -80,13 +92,15 @@ mod tests {
             let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             let base = StreamingOptions { budget: 20, ..StreamingOptions::default() };
             let done = evaluate_rows(base.with_named(&given)?, rows, &targets, 1, true)?;
-            Ok::<_, Error>(done.learner.score().mse())
+            let score = done.learner.score();
+            Ok::<_, Error>((score.mse(), score.mistake_rate()))
         };
         let usual = run(&[]).unwrap();
         assert_eq!(usual, run(&[("ridge", "auto")]).unwrap());
         for option in ENTRY.options {
             assert_ne!(usual, run(&[(option.name, option.trial.value)]).unwrap(), "{}", option.name);
-            assert!(run(&[(option.name, "-1")]).is_err());
+            let bad = if option.name == "threshold" { "wide" } else { "-1" };
+            assert!(run(&[(option.name, bad)]).is_err());
         }
         assert!(run(&[("rigde", "1")]).unwrap_err().to_string().contains("the nearest is 'ridge'"));
     }

@@ -56,6 +56,8 @@ pub(super) struct Bank {
     pub leader: usize,
     /// Σw at which ridges are chosen anew.
     pub next_ridge: f64,
+    /// Length of the stream at which it is decided.
+    pub ends: u64,
     /// The leader's squared errors on the rows of the head, each left out, right after the head chose it.
     left_out: Option<Vec<f64>>,
 }
@@ -64,12 +66,12 @@ impl Bank {
     /// One learner only, and its errors on rows left out, where [`with_kernel`] knows them.
     pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, left_out: Option<Vec<f64>>) -> Self {
         let next_ridge = 2.0 * learner.sums().weight();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, left_out }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, left_out }
     }
 
     /// Members as they were.
-    pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64) -> Self {
-        Self { members, leader, next_ridge, left_out: None }
+    pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64, ends: u64) -> Self {
+        Self { members, leader, next_ridge, ends, left_out: None }
     }
 
     /// The leader, alone.
@@ -105,7 +107,9 @@ impl Bank {
             members.retain(|(_, left_out)| left_out.as_ref().is_none_or(|errors| !clearly_behind(errors, &best)));
         }
         let members = members.into_iter().map(|(member, _)| member).collect();
-        let mut bank = Self { members, leader: 0, next_ridge, left_out: None };
+        // A head that was longer than usual leaves the bank as many rows again.
+        let ends = options.bank_rows().max(2 * kept.len() as u64);
+        let mut bank = Self { members, leader: 0, next_ridge, ends, left_out: None };
         // Ridges stay as the head chose them; how sums are kept may change.
         bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
         Ok(bank)
@@ -279,7 +283,7 @@ mod tests {
 
     /// The errors of the members that are left after narrowing, the leader's first.
     fn narrowed(members: Vec<Member>) -> Vec<f64> {
-        let mut bank = Bank::from_parts(members, 0, 1e9);
+        let mut bank = Bank::from_parts(members, 0, 1e9, 0);
         bank.narrow();
         assert_eq!(bank.leader, 0);
         bank.members.iter().map(|member| member.errors.first().copied().unwrap_or(f64::NAN)).collect()
@@ -300,7 +304,7 @@ mod tests {
     #[test]
     fn whose_errors_are_clearly_behind_is_dropped_whatever_is_expected_of_it() {
         let members = || vec![member([5.0, 6.0, 5.0, 6.0], Some(0.01)), member([1.0, 2.0, 1.1, 2.0], Some(1.0))];
-        let mut bank = Bank::from_parts(members(), 0, 1e9);
+        let mut bank = Bank::from_parts(members(), 0, 1e9, 0);
         bank.narrow();
         assert!(bank.members.len() == 1 && bank.members[0].expected == Some(0.0));
         // Too few blocks say nothing.

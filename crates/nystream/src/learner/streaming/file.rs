@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bank::{Bank, Member};
+use super::decision::Decision;
 use super::head::Kept;
 use super::learner::{Phase, StreamingRidge};
 use super::options::StreamingOptions;
@@ -31,6 +32,8 @@ struct Document {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owed: Vec<f64>,
     score: RunningScore,
+    #[serde(default)]
+    decision: Decision,
     /// What predicts while there is no learner, and Σw behind it; none after the head.
     head: Option<(Vec<f64>, f64)>,
     bank: Option<BankHeader>,
@@ -42,6 +45,7 @@ struct Document {
 struct BankHeader {
     leader: usize,
     next_ridge: f64,
+    ends: u64,
     members: Vec<MemberHeader>,
 }
 
@@ -69,10 +73,12 @@ impl StreamingRidge {
             answered: (0..self.answered.len()).filter(|&i| self.answered[i]).collect(),
             owed: self.owed.clone(),
             score: self.score.clone(),
+            decision: self.decision.clone(),
             head,
             bank: bank.map(|bank| BankHeader {
                 leader: bank.leader,
                 next_ridge: bank.next_ridge,
+                ends: bank.ends,
                 members: bank.members.iter().map(MemberHeader::of).collect(),
             }),
             watch: self.watch.header().clone(),
@@ -116,6 +122,10 @@ impl StreamingRidge {
         learner.known_width = features;
         learner.learnt = document.learnt;
         learner.score = document.score;
+        if !document.decision.is_sound() {
+            return Err(file.malformed("counts of outputs that cannot have been counted"));
+        }
+        learner.decision = document.decision;
         learner.watch = Watch::from_file(file, document.watch, features)?;
         let bank = document.bank.map(|header| take_bank(file, header, features, outputs)).transpose()?;
         learner.phase = match (document.head, bank) {
@@ -124,7 +134,7 @@ impl StreamingRidge {
                     return Err(file.malformed("a mean that is not finite or has another number of outputs"));
                 }
                 let kept = take_kept(file, "head", features, outputs)?;
-                if kept.len() >= learner.options.head_rows() {
+                if kept.len() >= kept.head_end(&learner.options) {
                     return Err(file.malformed("more rows kept than the head holds"));
                 }
                 Phase::Head { kept, bank, mean, weight }
@@ -166,7 +176,7 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
     if header.leader >= members.len() || !header.next_ridge.is_finite() {
         return Err(file.malformed("a bank without its leader"));
     }
-    Ok(Bank::from_parts(members, header.leader, header.next_ridge))
+    Ok(Bank::from_parts(members, header.leader, header.next_ridge, header.ends))
 }
 
 fn put_kept(file: &mut Container, name: &str, kept: &Kept) -> Result<()> {

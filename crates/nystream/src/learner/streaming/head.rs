@@ -2,13 +2,14 @@
 
 use faer::Mat;
 
+use super::classes::balanced_dictionary;
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
 use crate::fit::{Effort, TargetCodes, choose_with};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
-use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build_dictionary};
+use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions};
 use crate::solver::{NystromSums, RecursiveRidge, Ridge, Whitening, press_ridge};
 
 /// Rows before the first choice: until then the mean predicts.
@@ -126,7 +127,7 @@ pub(super) fn with_kernel(
 ) -> Result<(RecursiveRidge, Option<Vec<f64>>)> {
     let rows = kept.rows.rows();
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
-    let chosen = build_dictionary(method, &kernel, rows, &settings)?;
+    let chosen = balanced_dictionary(method, &kernel, kept, &settings)?;
     let atoms = chosen.atoms().rows();
     let mean = (0..atoms.len()).map(|i| kernel.diagonal(atoms.row(i))).sum::<f64>() / atoms.len() as f64;
     let dictionary = Dictionary::new(

@@ -1,6 +1,7 @@
 //! The learner as its callers see it.
 
 use super::bank::Bank;
+use super::decision::Decision;
 use super::head::{Kept, fit, next_choice};
 use super::options::StreamingOptions;
 use super::reopen::Watch;
@@ -36,6 +37,8 @@ pub struct StreamingRidge {
     pub(super) phase: Phase,
     /// Whether rows come from where the atoms do not reach.
     pub(super) watch: Watch,
+    /// Where two classes are told apart.
+    pub(super) decision: Decision,
     pub(super) score: RunningScore,
 }
 
@@ -66,6 +69,7 @@ impl StreamingRidge {
             live: None,
             phase,
             watch: Watch::default(),
+            decision: Decision::default(),
             score: RunningScore::default(),
         })
     }
@@ -199,7 +203,7 @@ impl StreamingRidge {
         let usual = self.options.block_rows();
         match &self.phase {
             Phase::Head { kept, .. } => {
-                let (have, end) = (kept.len(), self.options.head_rows());
+                let (have, end) = (kept.len(), kept.head_end(&self.options));
                 usual.min(next_choice(have, end) - have)
             }
             Phase::Stream { .. } => usual,
@@ -234,7 +238,7 @@ impl StreamingRidge {
                 let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
                 kept.extend(rows, row_major, weights);
                 let count = kept.len();
-                let end = self.options.head_rows();
+                let end = kept.head_end(&self.options);
                 if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
                     let before = bank.as_ref().and_then(|bank| bank.leader().kernel().bandwidth());
                     let (learner, left_out, method) = fit(&self.options, kept, before)?;
@@ -258,7 +262,9 @@ impl StreamingRidge {
         let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
         let rows = predictions.chunks_exact(self.outputs).zip(row_major.chunks_exact(self.outputs));
         for ((predicted, codes), answered) in rows.zip(&self.answered[start..end]) {
-            self.score.push(predicted, codes);
+            let threshold = self.threshold();
+            self.score.push_above(threshold, predicted, codes);
+            self.decision.take(predicted, codes, decay);
             if !answered {
                 out.extend_from_slice(predicted);
             }
@@ -268,7 +274,7 @@ impl StreamingRidge {
 
     fn next_phase(&mut self) -> Result<()> {
         match &mut self.phase {
-            Phase::Head { kept, bank, .. } if kept.len() >= self.options.head_rows() => {
+            Phase::Head { kept, bank, .. } if kept.len() >= kept.head_end(&self.options) => {
                 // Targets that have never changed leave nothing to choose from: wait another head.
                 if let Some(chosen) = bank.take() {
                     let bank = Bank::open(&self.options, kept, chosen)?;
@@ -278,7 +284,7 @@ impl StreamingRidge {
                     kept.drop_front(half);
                 }
             }
-            Phase::Stream { bank } if self.learnt >= self.options.bank_rows() => bank.close(),
+            Phase::Stream { bank } if self.learnt >= bank.ends => bank.close(),
             _ => {}
         }
         Ok(())
@@ -304,6 +310,12 @@ impl StreamingRidge {
             Phase::Head { bank, .. } => bank.as_ref().map(Bank::leader),
             Phase::Stream { bank } => Some(bank.leader()),
         }
+    }
+
+    /// The output above which a row is said to be of the second of two classes: the one given, or the one that would have
+    /// made fewest mistakes so far.
+    pub fn threshold(&self) -> f64 {
+        self.options.threshold.unwrap_or(self.decision.threshold())
     }
 
     /// Numbers predicted of a row.

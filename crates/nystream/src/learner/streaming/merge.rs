@@ -54,6 +54,8 @@ impl StreamingRidge {
         }
         let mut score = self.score.clone();
         score.add(&other.score);
+        let mut decision = self.decision.clone();
+        decision.add(&other.decision);
         match other.phase {
             Phase::Head { kept, .. } => {
                 self.learn(kept.rows.rows(), &kept.codes, Some(&kept.weights), &mut unused)?;
@@ -71,6 +73,7 @@ impl StreamingRidge {
             }
         }
         self.score = score;
+        self.decision = decision;
         self.live = None;
         // Other atoms, or rows of more than one stream: what is usual must be found again.
         self.watch = Watch::default();

@@ -5,20 +5,26 @@
 //!
 //! 1. **Head.** The first rows (five times the budget) are kept. Whenever their number has doubled, bandwidth, atoms and
 //!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
-//!    Cholesky: rows of high leverage given those already chosen.
+//!    Cholesky: rows of high leverage given those already chosen; of classes, as many from each. A rare class makes the
+//!    head longer, up to twenty times the budget.
 //! 2. **Bank.** After the head, a few bandwidths around the chosen one each follow the stream with atoms and sums of their
 //!    own, judged by their own one-step-ahead errors and by the errors that their sums expect; the best so far answers, those
 //!    clearly behind are dropped, and half of the others whenever the rows have doubled. When the stream is twenty times the
-//!    budget long, the best stays.
+//!    budget long, or twice as long as the head, the best stays.
 //! 3. **Stream.** Atoms stay as they are, for changing them often costs more than it brings; only when rows come from where
 //!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.
+//!
+//! Two classes are told apart where outputs so far made fewest mistakes ([`StreamingRidge::threshold`]): that is for the score;
+//! a model that is made from the learner goes by its probabilities, fitted to the last outputs.
 //!
 //! What is held does not grow with the stream: O(m²) a member of the bank, the head's rows until the bank is dropped.
 //! Single rows are answered at once ([`StreamingRidge::predict_row`], [`StreamingRidge::learn_row`]).
 //! How rows are cut into calls does not matter, nor does the number of threads.
 
 mod bank;
+mod classes;
+mod decision;
 mod file;
 mod head;
 mod learner;

@@ -35,6 +35,9 @@ pub struct StreamingOptions {
     /// Whether atoms may change after the head, where rows come that the atoms do not reach.
     #[serde(default)]
     pub reopen: Reopen,
+    /// The output above which a row counts as of the second of two classes, in the score; none: as past outputs suggest.
+    #[serde(default)]
+    pub threshold: Option<f64>,
     /// Of all random choices.
     pub seed: u64,
 }
@@ -75,6 +78,7 @@ impl Default for StreamingOptions {
             budget: 1000,
             half_life: None,
             reopen: Reopen::Auto,
+            threshold: None,
             seed: 0,
         }
     }
@@ -86,6 +90,9 @@ impl StreamingOptions {
         self.fit().validated()?;
         if let Some(rows) = self.half_life {
             Error::require_positive("half-life", rows)?;
+        }
+        if let Some(at) = self.threshold.filter(|at| !at.is_finite()) {
+            return Err(Error::InvalidParam { name: "threshold", found: at.to_string(), expected: "a finite number" });
         }
         Ok(())
     }
@@ -116,6 +123,7 @@ impl StreamingOptions {
             ("budget", self.budget.to_string(), other.budget.to_string()),
             ("half-life", format!("{:?}", self.half_life), format!("{:?}", other.half_life)),
             ("reopen", format!("{:?}", self.reopen), format!("{:?}", other.reopen)),
+            ("threshold", format!("{:?}", self.threshold), format!("{:?}", other.threshold)),
             ("seed", self.seed.to_string(), other.seed.to_string()),
         ];
         match fields.into_iter().find(|(_, mine, theirs)| mine != theirs) {
@@ -132,6 +140,11 @@ impl StreamingOptions {
     /// Length of the stream at which the bank is decided.
     pub fn bank_rows(&self) -> u64 {
         (self.budget.saturating_mul(BANK).max(4 * SHORTEST_HEAD)) as u64
+    }
+
+    /// Rows of a head whose rarest class is slow to come.
+    pub(super) fn longest_head(&self) -> usize {
+        self.bank_rows() as usize
     }
 
     /// Rows of a block.

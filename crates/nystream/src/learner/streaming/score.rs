@@ -24,15 +24,20 @@ pub struct RunningScore {
 impl RunningScore {
     /// Takes one row: the outputs predicted, and its codes.
     pub fn push(&mut self, predicted: &[f64], codes: &[f64]) {
+        self.push_above(0.0, predicted, codes);
+    }
+
+    /// The same where a single output says the second of two classes above `threshold`.
+    pub(super) fn push_above(&mut self, threshold: f64, predicted: &[f64], codes: &[f64]) {
         let squared: f64 = predicted.iter().zip(codes).map(|(p, y)| (p - y).powi(2)).sum();
         let wrong = match (predicted, codes) {
-            ([score], [code]) => score * code < 0.0,
+            ([score], [code]) => (score - threshold) * code < 0.0,
             _ => largest(predicted) != largest(codes),
         };
         self.rows += 1;
         self.squared += squared;
         self.mistakes += u64::from(wrong);
-        self.undecided += u64::from(matches!(predicted, [score] if *score == 0.0));
+        self.undecided += u64::from(matches!(predicted, [score] if *score == threshold));
         if self.recent.len() == WINDOW {
             self.recent.pop_front();
         }

@@ -48,6 +48,8 @@ pub struct Status {
     pub mistake_rate: f64,
     /// The same over the last rows (at most 1,000).
     pub recent_mistake_rate: f64,
+    /// The output above which a row counts as of the second of two classes; none if targets are something else.
+    pub threshold: Option<f64>,
     /// Bytes of everything the learner holds: sums, atoms, rows kept and waiting, scratch memory.
     pub bytes_held: usize,
 }
@@ -76,6 +78,7 @@ impl StreamingRidge {
             recent_mse: score.recent_mse(),
             mistake_rate: score.mistake_rate(),
             recent_mistake_rate: score.recent_mistake_rate(),
+            threshold: self.decision.of_classes().then(|| self.threshold()),
             bytes_held: self.size_bytes(),
         })
     }
@@ -94,6 +97,7 @@ impl StreamingRidge {
             + self.live.as_ref().map_or(0, Live::size_bytes)
             + self.watch.size_bytes()
             + self.score.size_bytes()
+            + self.decision.size_bytes()
     }
 
     fn bank(&self) -> Option<&Bank> {

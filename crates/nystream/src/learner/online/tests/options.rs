@@ -71,6 +71,7 @@ fn values_out_of_range_are_refused_with_the_range() {
                 OptionKind::Fraction => &["0", "1", "NaN", "-0.5"],
                 OptionKind::Share => &["-0.1", "1.1", "NaN"],
                 OptionKind::PositiveOr(_) => &["0", "-1", "NaN", "much"],
+                OptionKind::NumberOr(_) => &["NaN", "inf", "much"],
                 OptionKind::Count(_) => &["-1", "1.5", "many", ""],
                 OptionKind::Word(_) => &["neither", ""],
             };
