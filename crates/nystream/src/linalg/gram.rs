@@ -88,6 +88,11 @@ impl GramSum {
         Ok(())
     }
 
+    /// Zero again.
+    pub fn clear(&mut self) {
+        self.tiles.iter_mut().for_each(|tile| tile.data.fill(0.0));
+    }
+
     /// Multiplies the sum by a number.
     pub fn scale(&mut self, factor: f64) {
         self.tiles.iter_mut().flat_map(|tile| &mut tile.data).for_each(|v| *v *= factor);

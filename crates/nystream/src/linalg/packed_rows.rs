@@ -18,6 +18,8 @@ pub(crate) const PANEL: usize = 4;
 /// Rows of the block that are summed in registers: the more, the less often the result is passed over; the fewer, the
 /// longer what is on the right of a tile stays in the second cache.
 pub(super) const DEPTH: usize = 384;
+/// Rows that are solved for together: parts begin with one of them.
+pub(super) const BLOCK: usize = 24;
 /// Numbers in a cache line, where panels are to start: a register across two lines takes two loads.
 const LINE: usize = 8;
 /// Panels that are worth handing to another thread.
@@ -121,6 +123,13 @@ impl PackedRows {
         }
     }
 
+    /// Takes `rows` rows of `dim` numbers in place of the ones before: its parts, each with its number of rows, to be written
+    /// panel by panel.
+    pub(super) fn parts_mut(&mut self, rows: usize, dim: usize) -> impl Iterator<Item = (usize, &mut [f64])> {
+        let (depth, width) = self.reshape(rows, dim);
+        self.numbers_mut().chunks_mut((depth * width).max(1)).map(move |part| (part.len() / width, part))
+    }
+
     /// Makes room; gives the rows of all parts but the last, and the columns, filled up to panels.
     fn reshape(&mut self, rows: usize, dim: usize) -> (usize, usize) {
         (self.rows, self.dim) = (rows, dim);
@@ -146,9 +155,9 @@ impl PackedRows {
         self.dim.next_multiple_of(PANEL)
     }
 
-    /// Rows of all parts but the last: as equal as can be.
+    /// Rows of all parts but the last: about as many as it has, and whole blocks.
     fn depth(&self) -> usize {
-        self.rows.div_ceil(self.rows.div_ceil(DEPTH).max(1)).max(1)
+        self.rows.div_ceil(self.rows.div_ceil(DEPTH).max(1)).max(1).next_multiple_of(BLOCK)
     }
 
     fn numbers_mut(&mut self) -> &mut [f64] {

@@ -121,7 +121,7 @@ fn add_strip<S: Simd, const V: usize, const A: usize>(
 
 /// Products of `A` panels with `W` columns of the two panels on the right, from column `FROM` on.
 #[inline(always)]
-fn add_columns<S: Simd, const V: usize, const A: usize, const W: usize, const FROM: usize>(
+pub(super) fn add_columns<S: Simd, const V: usize, const A: usize, const W: usize, const FROM: usize>(
     simd: S,
     height: usize,
     left: [&[[S::f64s; V]]; A],

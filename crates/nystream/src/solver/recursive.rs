@@ -14,7 +14,6 @@
 use std::sync::Arc;
 
 use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
@@ -23,7 +22,9 @@ use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Factoring, on_a_share, parallelism, side_by_side};
+use crate::linalg::{
+    Factoring, GramSum, PackedRows, PackedTriangle, on_a_share, parallelism, side_by_side,
+};
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::Dictionary;
 
@@ -83,8 +84,12 @@ struct Start {
 
 #[derive(Debug, Default)]
 struct Scratch {
-    solved: Vec<f64>,
-    products: Vec<f64>,
+    /// L, packed.
+    triangle: PackedTriangle,
+    /// V.
+    solved: PackedRows,
+    /// VᵀV.
+    products: Option<GramSum>,
     targets: Vec<f64>,
     residuals: Vec<f64>,
     innovations: Factoring,
@@ -214,7 +219,7 @@ impl RecursiveRidge {
         if !known || weights.is_some() {
             self.loaded.load(&make, rows, weights);
         }
-        let Scratch { solved, products, targets: scaled, residuals, innovations } = &mut self.scratch;
+        let Scratch { triangle, solved, products, targets: scaled, residuals, innovations } = &mut self.scratch;
         let Loaded { features, diagonals, .. } = &self.loaded;
         let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
         let roots = features.col(width - 1);
@@ -236,22 +241,19 @@ impl RecursiveRidge {
             residuals.copy_from(scaled);
             let par = parallelism(height * width * outputs);
             matmul(residuals.as_mut(), Accum::Add, features, start.theta.as_ref(), -1.0, par);
-            // Vᵀ, then I + VᵀV = CCᵀ.
-            resize(solved, height * width);
-            let mut solved = MatMut::from_column_major_slice_mut(solved, height, width);
-            solved.copy_from(features);
-            start.factor.forward_in_place(solved.as_mut().transpose_mut());
-            resize(products, height * height);
-            let mut products = MatMut::from_column_major_slice_mut(products, height, height);
-            let (whole, lower) = (BlockStructure::Rectangular, BlockStructure::TriangularLower);
-            let (solved, right) = (solved.as_ref(), solved.as_ref().transpose());
-            let par = parallelism(height * height * width / 2);
-            triangular::matmul(products.as_mut(), lower, Accum::Replace, solved, whole, right, whole, 1.0, par);
-            let products = products.as_ref();
+            // V, then I + VᵀV = CCᵀ.
+            triangle.load(start.factor.lower());
+            triangle.solve(features, solved);
+            let products = match products {
+                Some(products) if products.dim() == height => {
+                    products.clear();
+                    products
+                }
+                products => products.insert(GramSum::new(height)),
+            };
+            products.add_packed(solved);
             let fill = |j: usize, out: &mut [f64]| {
-                out.iter_mut()
-                    .zip(products.col(j).subrows(j, height - j).iter())
-                    .for_each(|(out, value)| *out = *value);
+                products.write_column(j, out);
                 out[0] += 1.0;
             };
             innovations.factor(height, fill, "innovations")?;
@@ -322,8 +324,9 @@ impl RecursiveRidge {
         let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
-        let Scratch { solved, products, targets, residuals, innovations } = &self.scratch;
-        let scratch = [solved, products, targets, residuals];
+        let Scratch { triangle, solved, products, targets, residuals, innovations } = &self.scratch;
+        let packed = triangle.size_bytes() + solved.size_bytes() + products.as_ref().map_or(0, GramSum::size_bytes);
+        let scratch = [targets, residuals];
         let numbers: usize = scratch.into_iter().map(Vec::capacity).sum();
         atoms
             + self.overlap.as_ref().map_or(0, square)
@@ -333,6 +336,7 @@ impl RecursiveRidge {
             + innovations.size_bytes()
             + self.loaded.size_bytes()
             + self.ahead.size_bytes()
+            + packed
             + 8 * numbers
     }
 

@@ -1,0 +1,273 @@
+//! X = L⁻¹B for many columns, at the speed of products; X comes out packed, as [`GramSum`](super::GramSum) takes it for XᵀX.
+//!
+//! Rows of L are taken 24 at a time: what is left of the square on their diagonal is multiplied by the rows of X that are
+//! known, in the same innermost loop as the symmetric product ([`super::rank_update`]), and the square is inverted
+//! beforehand, so that solving is a product too. A group of columns goes through all of L before the next one does: its
+//! part of X stays in the second cache. Nothing depends on the number of threads.
+
+use faer::MatRef;
+use pulp::{Arch, Scalar, Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::PARALLEL_WORK;
+use super::packed_rows::{BLOCK, PANEL, PackedRows};
+use super::rank_update::{STRIP, add_columns};
+
+/// Panels of rows in a block.
+const PANELS: usize = BLOCK / PANEL;
+/// Columns of a product of the innermost loop.
+const WIDTH: usize = 6;
+/// Panels of columns of B that are solved together.
+const GROUP: usize = 12;
+
+/// A lower triangular matrix, packed for solving with many columns.
+#[derive(Debug, Clone, Default)]
+pub struct PackedTriangle {
+    dim: usize,
+    /// For every block of rows its panels of four, and in each a column after the other: of L up to the square on the
+    /// diagonal, then of the inverse of the square.
+    numbers: Vec<f64>,
+}
+
+/// Where block `g` begins.
+fn start(g: usize) -> usize {
+    BLOCK * BLOCK * (g * (g + 1) / 2)
+}
+
+impl PackedTriangle {
+    /// Takes the lower triangle of a matrix in place of the one before.
+    pub fn load(&mut self, lower: MatRef<'_, f64>) {
+        self.dim = lower.nrows();
+        let blocks = self.dim.div_ceil(BLOCK);
+        self.numbers.resize(start(blocks), 0.0);
+        for g in 0..blocks {
+            load_block(lower, g * BLOCK, self.numbers[start(g)..start(g + 1)].as_chunks_mut().0);
+        }
+    }
+
+    /// X = L⁻¹Bᵀ into `out`, where B has as many columns as L, best column-major.
+    pub fn solve(&self, b: MatRef<'_, f64>, out: &mut PackedRows) {
+        debug_assert_eq!(b.ncols(), self.dim);
+        let (columns, dim) = (b.nrows(), self.dim);
+        let parts = out.parts_mut(dim, columns);
+        let mut groups: Vec<Vec<&mut [f64]>> = Vec::new();
+        groups.resize_with(columns.div_ceil(GROUP * PANEL), Vec::new);
+        let mut depth = 0;
+        for (height, part) in parts {
+            depth = depth.max(height);
+            for (group, panels) in groups.iter_mut().zip(part.chunks_mut(height * PANEL * GROUP)) {
+                group.push(panels);
+            }
+        }
+        let solve = |(g, parts): (usize, Vec<&mut [f64]>)| {
+            let first = g * GROUP * PANEL;
+            let b = b.subrows(first, (GROUP * PANEL).min(columns - first));
+            Arch::new().dispatch(Solve { triangle: self, b, depth, parts });
+        };
+        if columns * dim * dim / 2 >= PARALLEL_WORK {
+            groups.into_par_iter().with_max_len(1).enumerate().for_each(solve);
+        } else {
+            groups.into_iter().enumerate().for_each(solve);
+        }
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        8 * self.numbers.capacity()
+    }
+}
+
+/// Packs the rows from `first` on.
+fn load_block(lower: MatRef<'_, f64>, first: usize, out: &mut [[f64; PANEL]]) {
+    let (length, rows) = (first + BLOCK, BLOCK.min(lower.nrows() - first));
+    // Rows past the last are zero.
+    let mut row = [0.0; BLOCK];
+    for k in 0..first {
+        let column = lower.col(k).subrows(first, rows);
+        row.iter_mut().zip(column.iter()).for_each(|(out, value)| *out = *value);
+        for q in 0..PANELS {
+            out[q * length + k].copy_from_slice(&row[q * PANEL..(q + 1) * PANEL]);
+        }
+    }
+    let square = lower.submatrix(first, first, rows, rows);
+    for c in 0..BLOCK {
+        // Column c of the inverse.
+        let mut column = [0.0; BLOCK];
+        for i in c..rows {
+            let known: f64 = (c..i).map(|k| square[(i, k)] * column[k]).sum();
+            let unit = if i == c { 1.0 } else { 0.0 };
+            column[i] = (unit - known) / square[(i, i)];
+        }
+        for q in 0..PANELS {
+            out[q * length + first + c].copy_from_slice(&column[q * PANEL..(q + 1) * PANEL]);
+        }
+    }
+}
+
+/// Solves for some columns.
+struct Solve<'a> {
+    triangle: &'a PackedTriangle,
+    b: MatRef<'a, f64>,
+    /// Rows of all parts but the last.
+    depth: usize,
+    /// The panels of these columns, a part after the other.
+    parts: Vec<&'a mut [f64]>,
+}
+
+impl WithSimd for Solve<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        // Registers that a row of a panel fills.
+        match S::F64_LANES {
+            4 => self.run::<S, 1>(simd),
+            2 => self.run::<S, 2>(simd),
+            _ => self.run::<Scalar, 4>(Scalar),
+        }
+    }
+}
+
+impl Solve<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const V: usize>(mut self, simd: S) {
+        let panels = self.b.nrows().div_ceil(PANEL);
+        for g in 0..self.triangle.dim.div_ceil(BLOCK) {
+            for panel in (0..panels).step_by(2) {
+                if panel + 1 < panels {
+                    self.strip::<S, V, 2>(simd, g, panel);
+                } else {
+                    self.strip::<S, V, 1>(simd, g, panel);
+                }
+            }
+        }
+    }
+
+    /// Block `g` of rows of X, in `A` panels of columns.
+    #[inline(always)]
+    fn strip<S: Simd, const V: usize, const A: usize>(&mut self, simd: S, g: usize, panel: usize) {
+        let Self { triangle, b, depth, parts } = self;
+        let (first, dim) = (g * BLOCK, triangle.dim);
+        let rows = BLOCK.min(dim - first);
+        let block = triangle.numbers[start(g)..start(g + 1)].as_chunks::<PANEL>().0;
+        let length = first + BLOCK;
+        let right = |q: usize, from: usize, height: usize| &block[q * length + from..q * length + from + height];
+        let mut known = [0.0; BLOCK * STRIP];
+        for (p, part) in parts.iter().enumerate().take(first / *depth + 1) {
+            let (from, all) = (p * *depth, (*depth).min(dim - p * *depth));
+            let height = all.min(first - from);
+            if height == 0 {
+                break;
+            }
+            let left = std::array::from_fn(|a| {
+                S::as_simd_f64s(&part[(panel + a) * all * PANEL..][..height * PANEL]).0.as_chunks::<V>().0
+            });
+            for (half, target) in known.as_chunks_mut::<{ 2 * WIDTH * STRIP }>().0.iter_mut().enumerate() {
+                let [x, y, z] = std::array::from_fn(|q| right(3 * half + q, from, height));
+                let (one, other) = target.split_at_mut(WIDTH * STRIP);
+                add_columns::<S, V, A, WIDTH, 0>(simd, height, left, [x, y], one);
+                add_columns::<S, V, A, WIDTH, { PANEL / 2 }>(simd, height, left, [y, z], other);
+            }
+        }
+        // What is left of B, in panels as the left of a product has them.
+        let mut rest = [[[0.0; PANEL]; BLOCK]; A];
+        for k in 0..rows {
+            let column = b.col(first + k);
+            for (a, rest) in rest.iter_mut().enumerate() {
+                let from = (panel + a) * PANEL;
+                for (q, out) in rest[k].iter_mut().enumerate().take(b.nrows() - from) {
+                    *out = column[from + q] - known[k * STRIP + a * PANEL + q];
+                }
+            }
+        }
+        let mut solved = [0.0; BLOCK * STRIP];
+        for (half, target) in solved.as_chunks_mut::<{ 2 * WIDTH * STRIP }>().0.iter_mut().enumerate() {
+            // Rows of the inverse end at its diagonal.
+            let heights = [(2 * half + 1) * WIDTH, (2 * half + 2) * WIDTH];
+            let (one, other) = target.split_at_mut(WIDTH * STRIP);
+            let left = |height: usize| {
+                std::array::from_fn(|a| S::as_simd_f64s(rest[a][..height].as_flattened()).0.as_chunks::<V>().0)
+            };
+            let columns = |q: usize, height: usize| right(3 * half + q, first, height);
+            let [h, j] = heights;
+            add_columns::<S, V, A, WIDTH, 0>(simd, h, left(h), [columns(0, h), columns(1, h)], one);
+            add_columns::<S, V, A, WIDTH, { PANEL / 2 }>(simd, j, left(j), [columns(1, j), columns(2, j)], other);
+        }
+        let (p, from) = (first / *depth, first % *depth);
+        let all = (*depth).min(dim - p * *depth);
+        for a in 0..A {
+            let panel = parts[p][(panel + a) * all * PANEL..(panel + a + 1) * all * PANEL].as_chunks_mut::<PANEL>().0;
+            for (out, solved) in panel[from..from + rows].iter_mut().zip(solved.as_chunks::<STRIP>().0) {
+                out.copy_from_slice(&solved[a * PANEL..(a + 1) * PANEL]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cholesky;
+    use super::*;
+    use crate::linalg::GramSum;
+    use crate::random::Generator;
+    use faer::Mat;
+
+    fn factor(dim: usize) -> Cholesky {
+        let mut rng = Generator::new(dim as u64);
+        let a = Mat::from_fn(dim, dim, |_, _| rng.normal());
+        let spd = &a * a.transpose() + Mat::<f64>::identity(dim, dim) * faer::Scale(dim as f64);
+        Cholesky::new(spd.as_ref(), "test").unwrap()
+    }
+
+    /// X as a matrix, from its panels.
+    fn unpacked(packed: &PackedRows) -> Mat<f64> {
+        let mut out = Mat::zeros(packed.rows(), packed.dim());
+        let mut done = 0;
+        for (height, part) in packed.parts() {
+            for k in 0..height {
+                for j in 0..packed.dim() {
+                    out[(done + k, j)] = part[(j / PANEL * height + k) * PANEL + j % PANEL];
+                }
+            }
+            done += height;
+        }
+        out
+    }
+
+    #[test]
+    fn solves_of_any_shape_are_those_of_the_factor_on_any_registers_and_threads() {
+        let mut rng = Generator::new(2);
+        let (mut triangle, mut found) = (PackedTriangle::default(), PackedRows::default());
+        for dim in [1, 5, 23, 24, 25, 48, 100, 383, 384, 385, 409, 801] {
+            let factor = factor(dim);
+            triangle.load(factor.factor());
+            for columns in [1, 4, 7, 48, 49, 150] {
+                let b = Mat::from_fn(columns, dim, |_, _| rng.normal());
+                let mut expected = b.transpose().to_owned();
+                factor.forward_in_place(expected.as_mut());
+                triangle.solve(b.as_ref(), &mut found);
+                assert!((unpacked(&found) - &expected).norm_max() < 1e-13 * dim as f64, "{dim} {columns}");
+                let mut products = GramSum::new(columns);
+                products.add_packed(&found);
+                let naive = expected.transpose() * &expected;
+                assert!((products.to_matrix() - naive).norm_max() < 1e-12 * dim as f64, "{dim} {columns}");
+                let on = |threads: usize| {
+                    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                    let mut out = PackedRows::default();
+                    pool.install(|| triangle.solve(b.as_ref(), &mut out));
+                    unpacked(&out)
+                };
+                assert_eq!(on(1), on(3), "{dim} {columns}");
+                // Without vectors.
+                let mut out = PackedRows::default();
+                let parts: Vec<_> = out.parts_mut(dim, columns).collect();
+                let depth = parts.iter().map(|(height, _)| *height).max().unwrap_or(0);
+                if columns <= GROUP * PANEL {
+                    let parts = parts.into_iter().map(|(_, part)| part).collect();
+                    Solve { triangle: &triangle, b: b.as_ref(), depth, parts }.run::<Scalar, 4>(Scalar);
+                    assert!((unpacked(&out) - &expected).norm_max() < 1e-13 * dim as f64, "{dim} {columns}");
+                }
+            }
+        }
+    }
+}
