@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use pulp::Simd;
 use rayon::prelude::*;
 
@@ -139,6 +139,26 @@ impl PackedRows {
         }
         self.start = self.memory.as_ptr().align_offset(LINE * size_of::<f64>()).min(LINE);
         (self.depth(), self.width())
+    }
+
+    /// Writes the transposed rows, best column-major.
+    pub fn write_transposed(&self, mut out: MatMut<'_, f64>) {
+        debug_assert_eq!((out.nrows(), out.ncols()), (self.dim, self.rows));
+        let mut done = 0;
+        for (height, part) in self.parts() {
+            for k in 0..height {
+                let mut column = out.as_mut().col_mut(done + k);
+                let numbers = (0..).map(|p| &part[(p * height + k) * PANEL..(p * height + k + 1) * PANEL]);
+                match column.as_mut().try_as_col_major_mut() {
+                    Some(column) => {
+                        let panels = column.as_slice_mut().chunks_mut(PANEL);
+                        panels.zip(numbers).for_each(|(out, panel)| out.copy_from_slice(&panel[..out.len()]));
+                    }
+                    None => column.iter_mut().zip(numbers.flatten()).for_each(|(out, number)| *out = *number),
+                }
+            }
+            done += height;
+        }
     }
 
     /// Number of rows.

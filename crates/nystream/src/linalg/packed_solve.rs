@@ -45,6 +45,13 @@ impl PackedTriangle {
         }
     }
 
+    /// The lower triangle of a matrix.
+    pub fn of(lower: MatRef<'_, f64>) -> Self {
+        let mut triangle = Self::default();
+        triangle.load(lower);
+        triangle
+    }
+
     /// X = L⁻¹Bᵀ into `out`, where B has as many columns as L, best column-major.
     pub fn solve(&self, b: MatRef<'_, f64>, out: &mut PackedRows) {
         debug_assert_eq!(b.ncols(), self.dim);
@@ -84,7 +91,10 @@ fn load_block(lower: MatRef<'_, f64>, first: usize, out: &mut [[f64; PANEL]]) {
     let mut row = [0.0; BLOCK];
     for k in 0..first {
         let column = lower.col(k).subrows(first, rows);
-        row.iter_mut().zip(column.iter()).for_each(|(out, value)| *out = *value);
+        match column.try_as_col_major() {
+            Some(column) => row[..rows].copy_from_slice(column.as_slice()),
+            None => row.iter_mut().zip(column.iter()).for_each(|(out, value)| *out = *value),
+        }
         for q in 0..PANELS {
             out[q * length + k].copy_from_slice(&row[q * PANEL..(q + 1) * PANEL]);
         }
@@ -247,6 +257,12 @@ mod tests {
                 factor.forward_in_place(expected.as_mut());
                 triangle.solve(b.as_ref(), &mut found);
                 assert!((unpacked(&found) - &expected).norm_max() < 1e-13 * dim as f64, "{dim} {columns}");
+                let mut written = Mat::zeros(columns, dim);
+                found.write_transposed(written.as_mut());
+                assert_eq!(written.transpose(), unpacked(&found));
+                let mut across = Mat::zeros(dim, columns);
+                found.write_transposed(across.as_mut().transpose_mut());
+                assert_eq!(across, unpacked(&found));
                 let mut products = GramSum::new(columns);
                 products.add_packed(&found);
                 let naive = expected.transpose() * &expected;

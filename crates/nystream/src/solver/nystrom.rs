@@ -265,7 +265,7 @@ impl NystromSums {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        let whitening = self.whitening.as_ref().map_or(0, |map| 8 * map.dim() * (map.dim() + 1));
+        let whitening = self.whitening.as_ref().map_or(0, |map| map.size_bytes());
         whitening + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 

@@ -22,9 +22,7 @@ use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{
-    Factoring, GramSum, PackedRows, PackedTriangle, on_a_share, parallelism, side_by_side,
-};
+use crate::linalg::{Factoring, GramSum, PackedRows, PackedTriangle, parallelism, side_by_side};
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::Dictionary;
 
@@ -33,7 +31,7 @@ use crate::sketch::Dictionary;
 const INTERCEPT_PRIOR: f64 = 1e-4;
 
 /// Rows whose features are made together, by one thread.
-const STRIP: usize = 64;
+const STRIP: usize = 48;
 
 /// Sums over a stream, and the solution from them that the next block starts with.
 #[derive(Debug)]
@@ -64,7 +62,14 @@ struct Loaded {
     /// k(x,x).
     diagonals: Vec<f64>,
     /// One a strip of rows.
-    workspaces: Vec<KernelWorkspace>,
+    workspaces: Vec<StripWorkspace>,
+}
+
+/// Memory for a strip of rows.
+#[derive(Debug, Default)]
+struct StripWorkspace {
+    kernels: KernelWorkspace,
+    features: PackedRows,
 }
 
 /// What makes features of rows.
@@ -351,13 +356,14 @@ impl Loaded {
         let (height, atoms) = (rows.len(), make.centres.len());
         resize(&mut self.features, height * (atoms + 1));
         resize(&mut self.diagonals, height);
-        self.workspaces.resize_with(height.div_ceil(STRIP), KernelWorkspace::default);
-        let strip = |((s, mut out), workspace): ((usize, MatMut<'_, f64>), &mut KernelWorkspace)| {
+        self.workspaces.resize_with(height.div_ceil(STRIP), StripWorkspace::default);
+        let strip = |((s, mut out), workspace): ((usize, MatMut<'_, f64>), &mut StripWorkspace)| {
             let from = s * STRIP;
             let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
-            make.kernel.block(rows.slice(from, from + features.nrows()), make.centres, workspace, features.as_mut());
+            let part = rows.slice(from, from + features.nrows());
+            make.kernel.block(part, make.centres, &mut workspace.kernels, features.as_mut());
             if let Some(whitening) = &make.whitening {
-                on_a_share(usize::MAX, || whitening.apply(features.as_mut()));
+                whitening.apply_packed(features.as_mut(), &mut workspace.features);
             }
             match weights {
                 Some(weights) => {
@@ -377,7 +383,11 @@ impl Loaded {
 
     fn size_bytes(&self) -> usize {
         8 * (self.features.capacity() + self.diagonals.capacity())
-            + self.workspaces.iter().map(KernelWorkspace::size_bytes).sum::<usize>()
+            + self
+                .workspaces
+                .iter()
+                .map(|strip| strip.kernels.size_bytes() + strip.features.size_bytes())
+                .sum::<usize>()
             + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
 }

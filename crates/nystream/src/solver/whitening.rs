@@ -1,10 +1,12 @@
 //! The features of a dictionary: φ(x) = L⁻¹ S k_Z(x), LLᵀ = S K_ZZ S + γI, whose inner products are K̃ (INK, Eq. 5).
 
+use std::sync::OnceLock;
+
 use faer::{Mat, MatMut, MatRef};
 
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::Cholesky;
+use crate::linalg::{Cholesky, PackedRows, PackedTriangle};
 use crate::sketch::Dictionary;
 
 /// Relative accuracy of kernel values.
@@ -17,6 +19,8 @@ pub struct Whitening {
     pub(super) weights: Vec<f64>,
     /// L.
     pub(super) factor: Cholesky,
+    /// L for many rows, once they have come.
+    packed: OnceLock<PackedTriangle>,
     /// γ in force.
     pub(super) leverage_ridge: f64,
 }
@@ -48,7 +52,7 @@ impl Whitening {
     /// The map of a dictionary from what [`overlap`](Self::overlap) gave.
     pub(super) fn of_overlap(dictionary: &Dictionary, overlap: MatRef<'_, f64>, leverage_ridge: f64) -> Result<Self> {
         let factor = Cholesky::new(overlap, "kernels between atoms")?;
-        Ok(Self { weights: dictionary.weights().to_vec(), factor, leverage_ridge })
+        Ok(Self { weights: dictionary.weights().to_vec(), factor, packed: OnceLock::new(), leverage_ridge })
     }
 
     /// Number of features.
@@ -71,12 +75,30 @@ impl Whitening {
 
     /// Turns a block of kernels (rows × m) into features, in place.
     pub fn apply(&self, mut block: MatMut<'_, f64>) {
+        self.weigh(block.as_mut());
+        self.factor.forward_in_place(block.transpose_mut());
+    }
+
+    /// [`apply`](Self::apply) to many rows, block after block: by packed products, in memory that is used again.
+    pub fn apply_packed(&self, mut block: MatMut<'_, f64>, scratch: &mut PackedRows) {
+        self.weigh(block.as_mut());
+        let packed = self.packed.get_or_init(|| PackedTriangle::of(self.factor.factor()));
+        packed.solve(block.as_ref(), scratch);
+        scratch.write_transposed(block);
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        let packed = self.packed.get().map_or(0, PackedTriangle::size_bytes);
+        8 * self.dim() * (self.dim() + 1) + packed
+    }
+
+    fn weigh(&self, mut block: MatMut<'_, f64>) {
         if self.weights.iter().any(|&w| w != 1.0) {
             for (column, weight) in block.as_mut().col_iter_mut().zip(&self.weights) {
                 column.iter_mut().for_each(|v| *v *= weight);
             }
         }
-        self.factor.forward_in_place(block.transpose_mut());
     }
 }
 
