@@ -2,7 +2,7 @@
 
 use super::bank::Bank;
 use super::decision::Decision;
-use super::head::{Kept, fit, next_choice};
+use super::head::{Kept, fit, next_choice, settled_before};
 use super::options::StreamingOptions;
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
@@ -240,8 +240,8 @@ impl StreamingRidge {
                 let count = kept.len();
                 let end = kept.head_end(&self.options);
                 if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
-                    let before = bank.as_ref().and_then(|bank| bank.leader().kernel().bandwidth());
-                    let (learner, left_out, method) = fit(&self.options, kept, before)?;
+                    let before = bank.as_ref().map(|bank| (*bank.leader().kernel(), bank.members[bank.leader].method));
+                    let (learner, left_out, method) = fit(&self.options, kept, before, settled_before(count, end))?;
                     *bank = Some(Bank::alone(learner, method, left_out));
                 }
             }
