@@ -6,12 +6,12 @@
 //! part of X stays in the second cache. Nothing depends on the number of threads.
 
 use faer::MatRef;
-use pulp::{Arch, Scalar, Simd, WithSimd};
+use pulp::Simd;
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
 use super::packed_rows::{BLOCK, PANEL, PackedRows};
-use super::rank_update::{STRIP, add_columns};
+use super::rank_update::{OnPanels, STRIP, add_columns, on_panels};
 
 /// Panels of rows in a block.
 const PANELS: usize = BLOCK / PANEL;
@@ -69,7 +69,7 @@ impl PackedTriangle {
         let solve = |(g, parts): (usize, Vec<&mut [f64]>)| {
             let first = g * GROUP * PANEL;
             let b = b.subrows(first, (GROUP * PANEL).min(columns - first));
-            Arch::new().dispatch(Solve { triangle: self, b, depth, parts });
+            on_panels(Solve { triangle: self, b, depth, parts });
         };
         if columns * dim * dim / 2 >= PARALLEL_WORK {
             groups.into_par_iter().with_max_len(1).enumerate().for_each(solve);
@@ -124,21 +124,7 @@ struct Solve<'a> {
     parts: Vec<&'a mut [f64]>,
 }
 
-impl WithSimd for Solve<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
-        // Registers that a row of a panel fills.
-        match S::F64_LANES {
-            4 => self.run::<S, 1>(simd),
-            2 => self.run::<S, 2>(simd),
-            _ => self.run::<Scalar, 4>(Scalar),
-        }
-    }
-}
-
-impl Solve<'_> {
+impl OnPanels for Solve<'_> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(mut self, simd: S) {
         let panels = self.b.nrows().div_ceil(PANEL);
@@ -152,7 +138,9 @@ impl Solve<'_> {
             }
         }
     }
+}
 
+impl Solve<'_> {
     /// Block `g` of rows of X, in `A` panels of columns.
     #[inline(always)]
     fn strip<S: Simd, const V: usize, const A: usize>(&mut self, simd: S, g: usize, panel: usize) {
@@ -221,6 +209,7 @@ mod tests {
     use crate::linalg::GramSum;
     use crate::random::Generator;
     use faer::Mat;
+    use pulp::Scalar;
 
     fn factor(dim: usize) -> Cholesky {
         let mut rng = Generator::new(dim as u64);

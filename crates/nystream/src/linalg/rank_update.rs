@@ -46,7 +46,7 @@ impl Area {
 
 /// Adds the products of the packed rows that belong to an area. Above the diagonal, some are left out.
 pub(super) fn add_products(rows: &PackedRows, area: Area, target: &mut [f64]) {
-    Arch::new().dispatch(Products { rows, area, target });
+    on_panels(Products { rows, area, target });
 }
 
 struct Products<'a> {
@@ -55,21 +55,34 @@ struct Products<'a> {
     target: &'a mut [f64],
 }
 
-impl WithSimd for Products<'_> {
+/// A computation on panels, compiled once for every instruction set.
+pub(super) trait OnPanels {
+    /// `V` registers hold a row of a panel. Must be `#[inline(always)]`, as everything it calls.
+    fn run<S: Simd, const V: usize>(self, simd: S);
+}
+
+struct Dispatched<T>(T);
+
+impl<T: OnPanels> WithSimd for Dispatched<T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // Registers that a row of a panel fills.
         match S::F64_LANES {
-            4 => self.run::<S, 1>(simd),
-            2 => self.run::<S, 2>(simd),
-            _ => self.run::<Scalar, 4>(Scalar),
+            4 => self.0.run::<S, 1>(simd),
+            2 => self.0.run::<S, 2>(simd),
+            _ => self.0.run::<Scalar, 4>(Scalar),
         }
     }
 }
 
-impl Products<'_> {
+/// Runs `task` in its best version for this processor.
+#[inline]
+pub(super) fn on_panels(task: impl OnPanels) {
+    Arch::new().dispatch(Dispatched(task));
+}
+
+impl OnPanels for Products<'_> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
         let Self { rows, area, target } = self;
