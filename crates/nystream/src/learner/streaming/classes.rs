@@ -35,9 +35,10 @@ impl Kept {
             return usual;
         }
         let classes = self.classes();
-        let (rarest, share) = (classes[0].len(), options.budget / classes.len());
-        let expected = rarest * usual / self.len();
-        if classes.len() > 1 && 2 * expected < share { options.longest_head() } else { usual }
+        // Budgets may be so large that products of whole numbers overflow.
+        let expected = classes[0].len() as f64 / self.len() as f64 * usual as f64;
+        let rare = classes.len() > 1 && 2.0 * expected < (options.budget / classes.len()) as f64;
+        if rare { options.longest_head() } else { usual }
     }
 }
 
@@ -140,6 +141,8 @@ mod tests {
                 }
             }
         }
+        let largest = StreamingOptions { budget: usize::MAX, ..StreamingOptions::default() };
+        assert_eq!(kept(&data, &codes, 1).head_end(&largest), usize::MAX);
         // Numbers have no classes.
         let numbers: Vec<f64> = codes.iter().map(|code| 0.5 * code).collect();
         let (rows, settings) = (kept(&data, &numbers, 1), DictionaryOptions::new(40));
