@@ -6,7 +6,7 @@ use std::time::Instant;
 use clap::{Args, ValueEnum};
 use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
-use nystream::learner::streaming::{Reopen, Status, StreamingOptions};
+use nystream::learner::streaming::{LossChoice, Reopen, Status, StreamingOptions};
 use nystream::model::TrainedModel;
 use nystream::preprocess::Task;
 use nystream::sketch::DictionaryMethod;
@@ -79,6 +79,10 @@ pub struct FitArgs {
     /// Whether a stream may change its atoms when rows come from where they do not reach: auto or off (default: auto)
     #[arg(long, value_name = "WHEN")]
     reopen: Option<Reopen>,
+    /// What errors cost a stream: auto (squared-hinge for two classes, else squared), squared or squared-hinge
+    /// (default: auto)
+    #[arg(long, value_name = "LOSS")]
+    loss: Option<LossChoice>,
     /// Where a stream is saved as it runs and at its end, to go on from after an interruption, or to merge
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
@@ -123,6 +127,7 @@ impl FitArgs {
             for (name, given) in [
                 ("half-life", self.half_life.is_some()),
                 ("reopen", self.reopen.is_some()),
+                ("loss", self.loss.is_some()),
                 ("checkpoint", self.checkpoint.is_some()),
                 ("resume", self.resume.is_some()),
                 ("like", self.like.is_some()),
@@ -204,6 +209,7 @@ fn stream(
         budget: options.budget,
         half_life: args.half_life,
         reopen: args.reopen.unwrap_or_default(),
+        loss: args.loss.unwrap_or_default(),
         // The model's labels go by its probabilities; this is for the running score.
         threshold: None,
         seed: args.seed,

@@ -119,6 +119,7 @@ impl NystromSums {
             energy: self.energy,
             weight: self.weight,
             rows: self.rows,
+            passed: self.passed,
             inherited_floor: self.inherited_floor,
         }
     }

@@ -76,6 +76,7 @@ pub fn move_sums(
         energy: sums.energy,
         weight: sums.weight,
         rows: sums.rows,
+        passed: sums.passed,
         inherited_floor,
     })
 }

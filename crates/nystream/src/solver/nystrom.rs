@@ -45,6 +45,8 @@ pub struct NystromSums {
     /// Σw: the number of rows, if none has a weight of its own and none is forgotten.
     pub(super) weight: f64,
     pub(super) rows: u64,
+    /// Σw of rows that were seen and not summed: they cost nothing (see [`Loss`](super::Loss)).
+    pub(super) passed: f64,
     /// Of features that were made from sums of kernels: the smallest ridge above the rounding errors that came with them.
     pub(super) inherited_floor: f64,
 }
@@ -118,6 +120,7 @@ impl NystromSums {
             energy: 0.0,
             weight: 0.0,
             rows: 0,
+            passed: 0.0,
             inherited_floor: 0.0,
         }
     }
@@ -200,6 +203,7 @@ impl NystromSums {
         sums.into_iter().flatten().for_each(|v| *v *= factor);
         self.energy *= factor;
         self.weight *= factor;
+        self.passed *= factor;
         self.inherited_floor *= factor;
     }
 
@@ -223,6 +227,7 @@ impl NystromSums {
         self.energy += other.energy;
         self.weight += other.weight;
         self.rows += other.rows;
+        self.passed += other.passed;
         self.inherited_floor += other.inherited_floor;
         Ok(())
     }
@@ -258,6 +263,17 @@ impl NystromSums {
         self.weight
     }
 
+    /// Σw of all rows, those that were passed over too.
+    pub fn seen(&self) -> f64 {
+        self.weight + self.passed
+    }
+
+    /// Counts rows that cost nothing: they are not summed.
+    pub fn pass_over(&mut self, weight: f64, rows: u64) {
+        self.passed += weight;
+        self.rows += rows;
+    }
+
     /// Number of targets.
     pub fn targets(&self) -> usize {
         self.target_sum.len()
@@ -277,7 +293,7 @@ impl NystromSums {
 
     fn path(&self, gram: Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
         let (cross, squares) = (beside.cross.clone(), beside.squares.clone());
-        RidgePath::from_sums(gram, cross, squares, self.weight, intercept, beside.floor.max(self.inherited_floor))
+        RidgePath::from_sums(gram, cross, squares, self.seen(), intercept, beside.floor.max(self.inherited_floor))
     }
 
     pub(super) fn check_solvable(&self, dictionary: &Dictionary) -> Result<()> {
@@ -392,7 +408,7 @@ impl NystromSums {
             Some(choice) => choice.degrees_of_freedom,
             None => atoms as f64 - ridge * trace + f64::from(u8::from(options.intercept)),
         };
-        let free = (n - slope_freedom).max(1.0);
+        let free = (self.seen() - slope_freedom).max(1.0);
         let residuals: Vec<f64> = (0..targets)
             .map(|t| {
                 // Σφφᵀθ = Σφy − μθ, so RSS = Σy² − θᵀΣφy − μ‖θ‖².
@@ -405,7 +421,7 @@ impl NystromSums {
         let choice = choice.unwrap_or_else(|| GcvChoice {
             ridge,
             degrees_of_freedom: slope_freedom,
-            scores: residuals.iter().map(|rss| n * rss / (free * free)).collect(),
+            scores: residuals.iter().map(|rss| self.seen() * rss / (free * free)).collect(),
         });
 
         let mut intercepts = vec![0.0; targets];

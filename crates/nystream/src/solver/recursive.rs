@@ -17,6 +17,7 @@ use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
+use super::loss::Loss;
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
@@ -29,6 +30,10 @@ use crate::sketch::Dictionary;
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
 /// first block would lose digits to it.
 const INTERCEPT_PRIOR: f64 = 1e-4;
+
+/// The root of the weight of a row that costs nothing. It is predicted as any other, to the last digits, since all that
+/// concerns it alone is multiplied by the root and divided by it; what it adds to the sums is beyond their digits.
+const NEXT_TO_NOTHING: f64 = 1e-12;
 
 /// Rows whose features are made together, by one thread.
 const STRIP: usize = 48;
@@ -43,6 +48,7 @@ pub struct RecursiveRidge {
     overlap: Option<Mat<f64>>,
     sums: NystromSums,
     ridge: f64,
+    loss: Loss,
     start: Start,
     /// Where the next block's start is made while this block is predicted.
     next: Start,
@@ -128,9 +134,19 @@ impl RecursiveRidge {
         let (start, next) = (Start::empty(), Start::empty());
         let (loaded, ahead, scratch) = Default::default();
         let mut learner =
-            Self { kernel, dictionary, centres, overlap, sums, ridge, start, next, loaded, ahead, scratch };
+            Self { kernel, dictionary, centres, overlap, sums, ridge, loss: Loss::Squared, start, next, loaded, ahead, scratch };
         learner.restart()?;
         Ok(learner)
+    }
+
+    /// With this loss from here on.
+    pub fn with_loss(self, loss: Loss) -> Self {
+        Self { loss, ..self }
+    }
+
+    /// What errors cost.
+    pub fn loss(&self) -> Loss {
+        self.loss
     }
 
     /// The kernel.
@@ -224,6 +240,10 @@ impl RecursiveRidge {
         if !known || weights.is_some() {
             self.loaded.load(&make, rows, weights);
         }
+        if self.loss == Loss::SquaredHinge {
+            let passed = self.loaded.pass_over(self.start.theta.as_ref(), targets);
+            self.sums.pass_over(passed, 0);
+        }
         let Scratch { triangle, solved, products, targets: scaled, residuals, innovations } = &mut self.scratch;
         let Loaded { features, diagonals, .. } = &self.loaded;
         let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
@@ -307,7 +327,7 @@ impl RecursiveRidge {
             whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
         let factor = self.start.factor.lower();
-        RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients)
+        RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients).with_loss(self.loss)
     }
 
     /// Makes sparse atoms wider: rows have come with columns that no atom has.
@@ -379,6 +399,22 @@ impl Loaded {
         let all = MatMut::from_column_major_slice_mut(&mut self.features, height, atoms + 1);
         all.par_row_chunks_mut(STRIP).enumerate().zip(&mut self.workspaces).for_each(strip);
         make.kernel.diagonals(rows, &mut self.diagonals);
+    }
+
+    /// Lets rows that cost nothing at these coefficients count next to nothing. Gives what they counted before.
+    fn pass_over(&mut self, theta: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> f64 {
+        let (height, width) = (targets.nrows(), theta.nrows());
+        let features = MatMut::from_column_major_slice_mut(&mut self.features[..height * width], height, width);
+        // √w f.
+        let outputs = features.as_ref() * theta;
+        let roots = features.as_ref().col(width - 1);
+        let beyond = |i: usize| (0..targets.ncols()).all(|t| targets[(i, t)] * outputs[(i, t)] >= roots[i]);
+        let factors: Vec<f64> = (0..height).map(|i| if beyond(i) { NEXT_TO_NOTHING } else { 1.0 }).collect();
+        let passed = (0..height).filter(|&i| factors[i] < 1.0).map(|i| roots[i] * roots[i]).sum();
+        for column in features.col_iter_mut() {
+            column.iter_mut().zip(&factors).for_each(|(v, factor)| *v *= factor);
+        }
+        passed
     }
 
     fn size_bytes(&self) -> usize {

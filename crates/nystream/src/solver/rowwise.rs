@@ -12,6 +12,7 @@
 
 use faer::{Mat, MatRef};
 
+use super::loss::Loss;
 use super::whitening::Whitening;
 use crate::kernel::{Centres, Kernel};
 use crate::linalg::{Triangle, dot};
@@ -32,6 +33,9 @@ pub struct RowwiseRidge {
     change: (f64, Vec<f64>),
     /// Coefficients of each output, the constant last.
     coefficients: Vec<Vec<f64>>,
+    loss: Loss,
+    /// Of a loss with a margin: the coefficients at the start, which say whether a row lies beyond it.
+    settled: Vec<Vec<f64>>,
     features: Vec<f64>,
     solved: Vec<f64>,
     gain: Vec<f64>,
@@ -56,10 +60,18 @@ impl RowwiseRidge {
             inverse: Triangle::identity(width),
             change: (0.0, zeros.clone()),
             coefficients: coefficients.col_iter().map(|column| column.iter().copied().collect()).collect(),
+            loss: Loss::Squared,
+            settled: Vec::new(),
             features: vec![1.0; width],
             solved: zeros.clone(),
             gain: zeros,
         }
+    }
+
+    /// With this loss. As in a block, a row is passed over by its outputs at the start.
+    pub(super) fn with_loss(self, loss: Loss) -> Self {
+        let settled = if loss == Loss::Squared { Vec::new() } else { self.coefficients.clone() };
+        Self { loss, settled, ..self }
     }
 
     /// Outputs of a row.
@@ -74,6 +86,10 @@ impl RowwiseRidge {
     /// Learns a row; `predicted` gets its outputs from before.
     pub fn learn(&mut self, row: Row, codes: &[f64], weight: f64, predicted: &mut [f64]) {
         self.predict(row, predicted);
+        let settled = || self.settled.iter().map(|coefficients| dot(&self.features, coefficients));
+        if self.loss != Loss::Squared && settled().zip(codes).all(|(output, code)| self.loss.passes(*code, output)) {
+            return;
+        }
         let (atoms, width) = (self.centres.len(), self.features.len());
         self.solved.fill(0.0);
         self.solved[..width].copy_from_slice(&self.features);
@@ -103,7 +119,7 @@ impl RowwiseRidge {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let whitening = self.whitening.as_ref().map_or(0, |(weights, factor)| 8 * weights.len() + factor.size_bytes());
-        let vectors = 3 * self.gain.len() + self.features.len() * (1 + self.coefficients.len());
+        let vectors = 3 * self.gain.len() + self.features.len() * (1 + self.coefficients.len() + self.settled.len());
         self.start.size_bytes() + self.inverse.size_bytes() + whitening + 8 * vectors + self.centres.size_bytes()
     }
 }

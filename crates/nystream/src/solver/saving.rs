@@ -31,8 +31,15 @@ impl RecursiveRidge {
         file.put_f64(&format!("{name}_target_squares"), &[outputs], sums.target_squares.clone())?;
         file.put_f64(
             &format!("{name}_scalars"),
-            &[5],
-            vec![sums.energy, sums.weight, self.ridge(), dictionary.leverage_ridge(), sums.inherited_floor],
+            &[6],
+            vec![
+                sums.energy,
+                sums.weight,
+                self.ridge(),
+                dictionary.leverage_ridge(),
+                sums.inherited_floor,
+                sums.passed,
+            ],
         )?;
         file.put_u64(&format!("{name}_rows"), &[1], vec![sums.rows])
     }
@@ -62,14 +69,15 @@ impl RecursiveRidge {
         let cross = numbers("cross", atoms * outputs, 2)?;
         let target_sum = numbers("target_sum", outputs, 1)?;
         let target_squares = numbers("target_squares", outputs, 1)?;
-        let scalars = numbers("scalars", 5, 1)?;
+        let scalars = numbers("scalars", 6, 1)?;
         let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
         let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
         let gram = file.take_lower(&format!("{name}_gram"), atoms)?;
         let [energy, weight, ridge, leverage_ridge] = [scalars[0], scalars[1], scalars[2], scalars[3]];
-        let inherited_floor = scalars[4];
-        let wrong =
-            inherited_floor < 0.0 || atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
+        let [inherited_floor, passed] = [scalars[4], scalars[5]];
+        let wrong = inherited_floor < 0.0
+            || passed < 0.0
+            || atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
         if wrong || leverage_ridge <= 0.0 {
             return Err(file.malformed(format!("{name}: sums that no rows can have")));
         }
@@ -88,6 +96,7 @@ impl RecursiveRidge {
             energy,
             weight,
             rows,
+            passed,
             inherited_floor,
         };
         Self::from_sums(kernel, dictionary, sums, ridge)

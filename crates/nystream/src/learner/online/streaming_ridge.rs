@@ -6,7 +6,7 @@ use super::entry::{LearnerEntry, Make, Order};
 use super::options::{Chosen, Default, OptionKind, OptionSpec, Trial};
 use super::settings::Targets;
 use crate::error::{Error, Result};
-use crate::learner::streaming::{Reopen, StreamingOptions};
+use crate::learner::streaming::{LossChoice, Reopen, StreamingOptions};
 use crate::solver::Ridge;
 
 pub(super) static ENTRY: LearnerEntry = LearnerEntry {
@@ -43,6 +43,14 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
             trial: Trial::of("off"),
         },
         OptionSpec {
+            name: "loss",
+            symbol: "",
+            meaning: "what errors cost; auto: the squared hinge for two classes, else squared errors",
+            kind: OptionKind::Word(&["auto", "squared", "squared-hinge"]),
+            default: Default::Word("auto"),
+            trial: Trial::of("squared"),
+        },
+        OptionSpec {
             name: "threshold",
             symbol: "",
             meaning: "output above which a row counts as of the second class; auto: where past outputs made fewest mistakes",
@@ -68,6 +76,7 @@ impl StreamingOptions {
         };
         self.half_life = chosen.given_number("half-life")?;
         self.reopen = chosen.word("reopen")?.map_or(Ok(Reopen::Auto), str::parse)?;
+        self.loss = chosen.word("loss")?.map_or(Ok(LossChoice::Auto), str::parse)?;
         self.validated()?;
         Ok(self)
     }

@@ -65,7 +65,7 @@ pub(super) struct Bank {
 impl Bank {
     /// One learner only, and its errors on rows left out, where [`with_kernel`] knows them.
     pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, left_out: Option<Vec<f64>>) -> Self {
-        let next_ridge = 2.0 * learner.sums().weight();
+        let next_ridge = 2.0 * learner.sums().seen();
         Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, left_out }
     }
 
@@ -83,7 +83,7 @@ impl Bank {
     pub fn open(options: &StreamingOptions, kept: &Kept, mut chosen: Self) -> Result<Self> {
         let left_out = chosen.left_out.take();
         let (method, chosen) = (chosen.members[chosen.leader].method, chosen.into_leader());
-        let next_ridge = 2.0 * chosen.sums().weight();
+        let next_ridge = 2.0 * chosen.sums().seen();
         let mut members = vec![(Member::new(chosen, method), left_out)];
         if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].0.learner.kernel().bandwidth()) {
             let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
@@ -161,7 +161,7 @@ impl Bank {
             }
         }
         if self.members.len() > 1 {
-            self.members.iter_mut().for_each(|member| member.errors.push(member.squared_error(codes)));
+            self.members.iter_mut().for_each(|member| member.errors.push(member.losses(codes)));
         }
         Ok(&self.members[self.leader].found)
     }
@@ -210,7 +210,7 @@ impl Bank {
 
     /// Chooses ridges anew when the rows have doubled, and drops the half of which the sums expect less.
     pub fn choose_ridges(&mut self, options: &StreamingOptions) -> Result<()> {
-        let weight = self.leader().sums().weight();
+        let weight = self.leader().sums().seen();
         if weight < self.next_ridge {
             return Ok(());
         }
@@ -255,9 +255,10 @@ impl Member {
         self.errors.iter().sum()
     }
 
-    fn squared_error(&self, codes: MatRef<'_, f64>) -> f64 {
-        let outputs = codes.ncols();
-        let error = |(place, p): (usize, &f64)| (p - codes[(place / outputs, place % outputs)]).powi(2);
+    /// What the errors of the last block cost.
+    fn losses(&self, codes: MatRef<'_, f64>) -> f64 {
+        let (outputs, loss) = (codes.ncols(), self.learner.loss());
+        let error = |(place, p): (usize, &f64)| loss.of(codes[(place / outputs, place % outputs)], *p);
         self.found.predictions.iter().enumerate().map(error).sum()
     }
 

@@ -14,7 +14,7 @@ use crate::kernel::Kernel;
 use crate::persist::Container;
 use crate::rows::RowBlock;
 use crate::sketch::DictionaryMethod;
-use crate::solver::RecursiveRidge;
+use crate::solver::{Loss, RecursiveRidge};
 
 /// The kind of file.
 pub const KIND: &str = "stream-learner";
@@ -56,6 +56,7 @@ struct MemberHeader {
     errors: Vec<f64>,
     expected: Option<f64>,
     precise: bool,
+    loss: Loss,
 }
 
 impl StreamingRidge {
@@ -157,6 +158,7 @@ impl MemberHeader {
             errors: member.errors.clone(),
             expected: member.expected,
             precise: member.learner.sums().is_whitened(),
+            loss: member.learner.loss(),
         }
     }
 }
@@ -167,6 +169,7 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
         let kernel = member.kernel.validated().map_err(|e| file.malformed(e.to_string()))?;
         let method: DictionaryMethod = member.method.parse().map_err(|e: Error| file.malformed(e.to_string()))?;
         let learner = RecursiveRidge::take(file, &format!("member{i}"), kernel, features, outputs, member.precise)?;
+        let learner = learner.with_loss(member.loss);
         members.push(Member::judged(learner, method, member.errors, member.expected));
     }
     let blocks = members.first().map_or(0, |member: &Member| member.errors.len());

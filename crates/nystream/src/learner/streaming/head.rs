@@ -3,6 +3,7 @@
 use faer::Mat;
 
 use super::classes::balanced_dictionary;
+use super::margin::within_margin;
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
 use crate::fit::{Effort, TargetCodes, choose_with};
@@ -10,7 +11,7 @@ use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions};
-use crate::solver::{NystromSums, RecursiveRidge, Ridge, Whitening, press_ridge};
+use crate::solver::{Loss, NystromSums, RecursiveRidge, Ridge, Whitening, press_ridge};
 
 /// Rows before the first choice: until then the mean predicts.
 pub(super) const FIRST_CHOICE: usize = 8;
@@ -162,14 +163,18 @@ pub(super) fn with_kernel(
         KERNEL_ACCURACY * mean.max(f64::MIN_POSITIVE),
     )?;
     let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
-    add_all(&kernel, &dictionary, kept, options.decay(), &mut sums);
+    let (loss, all) = (kept.loss(options), vec![true; kept.len()]);
+    add_all(&kernel, &dictionary, kept, &all, options.decay(), &mut sums);
     let (ridge, left_out) = match options.ridge {
         Ridge::Fixed(ridge) => (ridge, None),
         Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
             let (ridge, errors) = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
             let variances = kept.variances();
-            let square = |errors: &[f64]| errors.iter().zip(&variances).map(|(e, v)| e * e / v).sum();
-            (ridge, Some(errors.chunks_exact(kept.outputs).map(square).collect()))
+            let cost = |(i, errors): (usize, &[f64])| {
+                let codes = &kept.codes[i * kept.outputs..];
+                errors.iter().zip(codes).zip(&variances).map(|((e, code), v)| loss.of(*code, code - e) / v).sum()
+            };
+            (ridge, Some(errors.chunks_exact(kept.outputs).enumerate().map(cost).collect()))
         }
         Ridge::Auto => {
             let choice = sums.ridge_path(&kernel, &dictionary, true)?.choose()?;
@@ -179,23 +184,40 @@ pub(super) fn with_kernel(
             (choice.ridge, None)
         }
     };
-    Ok((RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?, left_out))
+    let mut learner = RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?;
+    if loss == Loss::SquaredHinge {
+        learner = within_margin(learner, kept, options.decay())?;
+    }
+    Ok((learner, left_out))
 }
 
-fn add_all(kernel: &Kernel, dictionary: &Dictionary, kept: &Kept, decay: f64, sums: &mut NystromSums) {
+/// Adds kept rows to sums: those that are taught, and the others as passed over.
+pub(super) fn add_all(
+    kernel: &Kernel,
+    dictionary: &Dictionary,
+    kept: &Kept,
+    taught: &[bool],
+    decay: f64,
+    sums: &mut NystromSums,
+) {
     let centres = Centres::new(dictionary.atoms().rows());
     let mut workspace = KernelWorkspace::default();
     let (rows, count) = (kept.rows.rows(), kept.len());
+    // The newest row counts with its weight, older ones less.
+    let weight = |i: usize| kept.weights[i] * decay.powf((count - 1 - i) as f64);
     for start in (0..count).step_by(BLOCK) {
         let end = (start + BLOCK).min(count);
-        let part = rows.slice(start, end);
+        let chosen: Vec<usize> = (start..end).filter(|&i| taught[i]).collect();
+        let passed = (start..end).filter(|&i| !taught[i]);
+        sums.pass_over(passed.clone().map(weight).sum(), passed.count() as u64);
+        let gathered = (chosen.len() < end - start).then(|| RowBlock::gather(rows, &chosen));
+        let part = gathered.as_ref().map_or(rows.slice(start, end), |gathered| gathered.rows());
         let mut block = Mat::zeros(part.len(), dictionary.len());
         kernel.block(part, &centres, &mut workspace, block.as_mut());
-        // The newest row counts with its weight, older ones less.
-        let age = |i: usize| decay.powf((count - 1 - (start + i)) as f64);
-        let weights: Vec<f64> = (0..part.len()).map(|i| kept.weights[start + i] * age(i)).collect();
+        let weights: Vec<f64> = chosen.iter().map(|&i| weight(i)).collect();
         let energy = (0..part.len()).map(|i| weights[i] * kernel.diagonal(part.row(i))).sum();
-        sums.add_rows(block.as_mut(), kept.code_matrix(start, end).as_ref(), &weights, energy);
+        let codes = Mat::from_fn(part.len(), kept.outputs, |i, t| kept.codes[chosen[i] * kept.outputs + t]);
+        sums.add_rows(block.as_mut(), codes.as_ref(), &weights, energy);
     }
 }
 

@@ -3,7 +3,7 @@
 use super::bank::Bank;
 use super::decision::Decision;
 use super::head::{Kept, fit, next_choice, settled_before};
-use super::options::StreamingOptions;
+use super::options::{LossChoice, StreamingOptions};
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
 use super::score::RunningScore;
@@ -12,7 +12,7 @@ use crate::kernel::Kernel;
 use crate::linalg::on_the_pool;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
-use crate::solver::{NystromFit, RecursiveRidge, Ridge, SolverOptions};
+use crate::solver::{Loss, NystromFit, RecursiveRidge, Ridge, SolverOptions};
 
 /// How far a ridge may be raised where rounding errors ask for it.
 const MOST_RAISED: f64 = 1e6;
@@ -56,6 +56,13 @@ impl StreamingRidge {
         options.validated()?;
         if outputs == 0 {
             return Err(Error::Shape { what: "outputs", found: 0, expected: 1 });
+        }
+        if options.loss == LossChoice::Fixed(Loss::SquaredHinge) && outputs > 1 {
+            return Err(Error::InvalidParam {
+                name: "loss",
+                found: format!("'squared-hinge' for {outputs} outputs"),
+                expected: "two classes",
+            });
         }
         let phase = Phase::Head { kept: Kept::new(outputs), bank: None, mean: vec![0.0; outputs], weight: 0.0 };
         Ok(Self {
@@ -134,6 +141,11 @@ impl StreamingRidge {
         let bad = |name, found: f64, expected| Error::InvalidParam { name, found: found.to_string(), expected };
         if let Some(code) = codes.iter().find(|c| !c.is_finite()) {
             return Err(bad("target", *code, "a finite number"));
+        }
+        let of_classes = self.options.loss == LossChoice::Fixed(Loss::SquaredHinge)
+            || matches!(&self.phase, Phase::Stream { bank } if bank.leader().loss() == Loss::SquaredHinge);
+        if let Some(code) = codes.iter().find(|code| of_classes && code.abs() != 1.0) {
+            return Err(bad("target", *code, "-1 or 1: the loss is the squared hinge"));
         }
         if let Some(weight) = weights.unwrap_or(&[]).iter().find(|w| !(w.is_finite() && **w > 0.0)) {
             return Err(bad("weight", *weight, "a finite number above 0"));

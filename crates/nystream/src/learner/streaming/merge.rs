@@ -30,7 +30,8 @@ impl StreamingRidge {
             self.outputs,
             leader.ridge(),
             leader.sums().is_whitened(),
-        )?;
+        )?
+        .with_loss(leader.loss());
         let mut empty = Self::new(self.options.clone(), self.outputs)?;
         let mut bank = Bank::alone(learner, bank.members[bank.leader].method, None);
         bank.next_ridge = 2.0 * self.options.head_rows() as f64;
@@ -97,6 +98,9 @@ impl StreamingRidge {
         if a.half_life != b.half_life {
             return differ("half-life", format!("{:?}", b.half_life), format!("{:?}", a.half_life));
         }
+        if a.loss != b.loss {
+            return differ("loss", format!("{:?}", b.loss), format!("{:?}", a.loss));
+        }
         if a.ridge != b.ridge {
             return differ("ridge", format!("{:?}", b.ridge), format!("{:?}", a.ridge));
         }
@@ -107,7 +111,11 @@ impl StreamingRidge {
             return differ("features", theirs.to_string(), mine.to_string());
         }
         if let (Phase::Stream { bank: mine }, Phase::Stream { bank: theirs }) = (&self.phase, &other.phase) {
-            let (mine, theirs) = (mine.leader().kernel(), theirs.leader().kernel());
+            let (mine, theirs) = (mine.leader(), theirs.leader());
+            if mine.loss() != theirs.loss() {
+                return differ("loss", format!("{:?}", theirs.loss()), format!("{:?}", mine.loss()));
+            }
+            let (mine, theirs) = (mine.kernel(), theirs.kernel());
             if mine != theirs {
                 return differ("bandwidth", format!("{:?}", theirs.bandwidth()), format!("{:?}", mine.bandwidth()));
             }
@@ -127,14 +135,15 @@ fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64
         let mut sums = kept(mine.sums());
         sums.merge(&kept(theirs.sums()))?;
         let leverage_ridge = a.leverage_ridge().max(b.leverage_ridge());
-        return RecursiveRidge::from_sums(kernel, a.with_leverage_ridge(leverage_ridge)?, sums, mine.ridge());
+        let dictionary = a.with_leverage_ridge(leverage_ridge)?;
+        return Ok(RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())?.with_loss(mine.loss()));
     }
     let mut union: RowBlock = a.atoms().clone();
     union.extend(b.atoms().rows());
     let dictionary = choose_atoms(&kernel, union.rows(), budget, seed, a.leverage_ridge())?;
     let mut sums: NystromSums = move_sums(&kernel, mine.sums(), a, &dictionary, precise)?;
     sums.merge(&move_sums(&kernel, theirs.sums(), b, &dictionary, precise)?)?;
-    RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())
+    Ok(RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())?.with_loss(mine.loss()))
 }
 
 /// Atoms chosen from rows by randomly pivoted Cholesky, for plain features.

@@ -28,6 +28,7 @@ mod decision;
 mod file;
 mod head;
 mod learner;
+mod margin;
 mod merge;
 mod options;
 mod reopen;
@@ -41,7 +42,7 @@ mod tests_reopen;
 
 pub use file::KIND;
 pub use learner::StreamingRidge;
-pub use options::{Reopen, StreamingOptions};
+pub use options::{LossChoice, Reopen, StreamingOptions};
 pub use reopen::Change;
 pub use score::RunningScore;
 pub use status::Status;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::fit::{Bandwidth, FitOptions, KernelFamily};
-use crate::solver::Ridge;
+use crate::solver::{Loss, Ridge};
 
 /// Rows kept at the start, in budgets.
 const HEAD: usize = 5;
@@ -35,11 +35,33 @@ pub struct StreamingOptions {
     /// Whether atoms may change after the head, where rows come that the atoms do not reach.
     #[serde(default)]
     pub reopen: Reopen,
+    /// What errors cost.
+    #[serde(default)]
+    pub loss: LossChoice,
     /// The output above which a row counts as of the second of two classes, in the score; none: as past outputs suggest.
     #[serde(default)]
     pub threshold: Option<f64>,
     /// Of all random choices.
     pub seed: u64,
+}
+
+/// How the loss is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossChoice {
+    /// The squared hinge for two classes, squared errors for anything else.
+    #[default]
+    Auto,
+    /// This one.
+    Fixed(Loss),
+}
+
+impl FromStr for LossChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "auto" { Ok(Self::Auto) } else { text.parse().map(Self::Fixed) }
+    }
 }
 
 /// Whether atoms may change after the head.
@@ -78,6 +100,7 @@ impl Default for StreamingOptions {
             budget: 1000,
             half_life: None,
             reopen: Reopen::Auto,
+            loss: LossChoice::Auto,
             threshold: None,
             seed: 0,
         }
@@ -123,6 +146,7 @@ impl StreamingOptions {
             ("budget", self.budget.to_string(), other.budget.to_string()),
             ("half-life", format!("{:?}", self.half_life), format!("{:?}", other.half_life)),
             ("reopen", format!("{:?}", self.reopen), format!("{:?}", other.reopen)),
+            ("loss", format!("{:?}", self.loss), format!("{:?}", other.loss)),
             ("threshold", format!("{:?}", self.threshold), format!("{:?}", other.threshold)),
             ("seed", self.seed.to_string(), other.seed.to_string()),
         ];

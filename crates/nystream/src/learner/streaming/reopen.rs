@@ -308,5 +308,6 @@ fn renewed(
         captured_before: 1.0 - before,
         captured_after: 1.0 - after,
     };
-    Ok(Some((RecursiveRidge::from_sums(kernel, to, sums, learner.ridge())?, change)))
+    let renewed = RecursiveRidge::from_sums(kernel, to, sums, learner.ridge())?.with_loss(learner.loss());
+    Ok(Some((renewed, change)))
 }
