@@ -145,6 +145,11 @@ impl Factoring {
     /// B ← A⁻¹B.
     pub fn solve_in_place(&self, mut rhs: MatMut<'_, f64>) {
         self.forward_in_place(rhs.as_mut());
+        self.backward_in_place(rhs);
+    }
+
+    /// B ← L⁻ᵀB.
+    pub fn backward_in_place(&self, rhs: MatMut<'_, f64>) {
         let n = self.factor.rows;
         let par = if rhs.ncols() == 1 { Par::Seq } else { parallelism(n * n * rhs.ncols() / 2) };
         solve_upper_triangular_in_place(self.factor.as_ref().transpose(), rhs, par);

@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 const TILE: usize = 168;
 
 /// A running Σ φφᵀ.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct GramSum {
     dim: usize,
     tiles: Vec<Tile>,
@@ -29,17 +29,22 @@ struct Tile {
     data: Vec<f64>,
 }
 
+/// The tiles of a sum, each in so many numbers of memory.
+fn tiles(dim: usize, mut memory: impl FnMut(usize) -> Vec<f64>) -> Vec<Tile> {
+    let starts: Vec<usize> = (0..dim).step_by(TILE).collect();
+    let places =
+        starts.iter().flat_map(|&col| starts.iter().filter(move |&&row| row >= col).map(move |&row| (row, col)));
+    let tile = |(row, col)| {
+        let area = Area { row, col, height: TILE.min(dim - row), width: TILE.min(dim - col) };
+        Tile { area, data: memory(area.size()) }
+    };
+    places.map(tile).collect()
+}
+
 impl GramSum {
     /// Zero, of `dim × dim`.
     pub fn new(dim: usize) -> Self {
-        let starts: Vec<usize> = (0..dim).step_by(TILE).collect();
-        let tiles = starts.iter().flat_map(|&col| {
-            starts.iter().filter(move |&&row| row >= col).map(move |&row| {
-                let area = Area { row, col, height: TILE.min(dim - row), width: TILE.min(dim - col) };
-                Tile { area, data: vec![0.0; area.size()] }
-            })
-        });
-        Self { dim, tiles: tiles.collect(), packed: PackedRows::default() }
+        Self { dim, tiles: tiles(dim, |size| vec![0.0; size]), packed: PackedRows::default() }
     }
 
     /// Number of rows and columns.
@@ -88,9 +93,16 @@ impl GramSum {
         Ok(())
     }
 
-    /// Zero again.
-    pub fn clear(&mut self) {
-        self.tiles.iter_mut().for_each(|tile| tile.data.fill(0.0));
+    /// Zero again, of `dim × dim`, in the same memory.
+    pub fn reset(&mut self, dim: usize) {
+        let mut memory = std::mem::take(&mut self.tiles).into_iter().map(|tile| tile.data);
+        self.dim = dim;
+        self.tiles = tiles(dim, |size| {
+            let mut data = memory.next().unwrap_or_default();
+            data.clear();
+            data.resize(size, 0.0);
+            data
+        });
     }
 
     /// Multiplies the sum by a number.

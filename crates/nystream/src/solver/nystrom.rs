@@ -174,7 +174,7 @@ impl NystromSums {
 
     /// Adds rows of features, each with its targets times the root of its weight; the last column of `block` holds the
     /// roots themselves. `energy` is Σw k(x,x).
-    pub(super) fn add_weighted(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
+    pub fn add_weighted(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
         let (features, roots) = (block.subcols(0, self.gram.dim()), block.col(self.gram.dim()));
         let (atoms, outputs) = (self.gram.dim(), targets.ncols());
         self.gram.add(features);

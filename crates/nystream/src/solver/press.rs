@@ -8,12 +8,8 @@
 use faer::Mat;
 use rayon::prelude::*;
 
-use super::nystrom::NystromSums;
 use crate::error::{Error, Result};
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::linalg::{ShiftedTridiagonal, Tridiagonal};
-use crate::rows::Rows;
-use crate::sketch::Dictionary;
 
 /// Ridges tried.
 const STEPS: usize = 40;
@@ -22,24 +18,14 @@ const PARALLEL_FEATURES: usize = 1 << 14;
 /// Least share of a left-out prediction that the other rows have: below, rounding rules.
 const LEAST_REST: f64 = 1e-6;
 
-/// The ridge of least PRESS for features of these rows, each with its codes (row-major); targets count by the logarithm
+/// The ridge of least PRESS for rows of features with their codes (row-major); targets count by the logarithm
 /// of their PRESS, so that units do not matter. Never below `floor`. With it the errors of all rows left out (row-major).
-pub fn press_ridge(
-    kernel: &Kernel,
-    dictionary: &Dictionary,
-    sums: &NystromSums,
-    rows: Rows,
-    codes: &[f64],
-    floor: f64,
-) -> Result<(f64, Vec<f64>)> {
-    let (count, outputs) = (rows.len(), sums.targets());
-    if codes.len() != count * outputs {
-        return Err(Error::Shape { what: "codes", found: codes.len(), expected: count * outputs });
+pub fn press_ridge(mut features: Mat<f64>, codes: &[f64], floor: f64) -> Result<(f64, Vec<f64>)> {
+    let (count, width) = (features.nrows(), features.ncols());
+    let outputs = codes.len() / count.max(1);
+    if outputs == 0 || codes.len() != count * outputs {
+        return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
     }
-    let mut features = Mat::zeros(count, dictionary.len());
-    let centres = Centres::new(dictionary.atoms().rows());
-    kernel.block(rows, &centres, &mut KernelWorkspace::default(), features.as_mut());
-    sums.to_features(features.as_mut());
     for column in features.as_mut().col_iter_mut() {
         let mean = column.as_ref().iter().sum::<f64>() / count as f64;
         column.iter_mut().for_each(|v| *v -= mean);
@@ -65,7 +51,7 @@ pub fn press_ridge(
         Some((0..outputs).map(|t| press(t).ln()).sum::<f64>())
     };
     let memory = || LeftOut::new(count, outputs);
-    let few = count * dictionary.len() < PARALLEL_FEATURES;
+    let few = count * width < PARALLEL_FEATURES;
     let steps = (0..STEPS + 1).into_par_iter().with_min_len(if few { STEPS + 1 } else { 1 });
     let scores: Vec<Option<f64>> = steps.map_init(memory, score).collect();
     let mut best = None;
@@ -127,9 +113,11 @@ impl LeftOut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{Centres, Kernel, KernelWorkspace};
     use crate::random::Generator;
-    use crate::rows::RowBlock;
-    use crate::solver::{Ridge, SolverOptions, left_out_outputs};
+    use crate::rows::{RowBlock, Rows};
+    use crate::sketch::Dictionary;
+    use crate::solver::{NystromSums, Ridge, SolverOptions, left_out_outputs};
 
     /// The oracle fits at each ridge and leaves rows out by the model's own leverages.
     #[test]
@@ -154,11 +142,11 @@ mod tests {
             let values = left_out_outputs(&model, rows, targets.as_ref()).unwrap();
             values.iter().zip(&codes).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        let (found, errors) = press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e-9).unwrap();
+        let (found, errors) = press_ridge(block.clone(), &codes, 1e-9).unwrap();
         assert!((errors.iter().map(|e| e * e).sum::<f64>() / error(found) - 1.0).abs() < 1e-6);
         for factor in [1e-4, 1e-2, 0.1, 10.0, 100.0, 1e4] {
             assert!(error(found) < error(factor * found), "{found} {factor}");
         }
-        assert!(press_ridge(&kernel, &dictionary, &sums, rows, &codes, 1e9).unwrap().0 >= 1e9);
+        assert!(press_ridge(block, &codes, 1e9).unwrap().0 >= 1e9);
     }
 }

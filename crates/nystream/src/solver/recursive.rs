@@ -11,29 +11,29 @@
 //! m³/6 multiply-adds beside its kernels: least a row at b = m/√3. Half of it, the predictions, needs nothing of the
 //! other half, the sums and the next factor, so that two threads share a block without waiting for each other.
 
+mod passing;
+mod predicting;
+
 use std::sync::Arc;
 
-use faer::linalg::matmul::matmul;
-use faer::{Accum, Mat, MatMut, MatRef};
+use faer::{ColRef, Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
+use self::passing::Passing;
+use self::predicting::Predicting;
 use super::loss::Loss;
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Factoring, GramSum, PackedRows, PackedTriangle, parallelism, side_by_side};
+use crate::linalg::{Factoring, PackedRows, side_by_side};
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::Dictionary;
 
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
 /// first block would lose digits to it.
 const INTERCEPT_PRIOR: f64 = 1e-4;
-
-/// The root of the weight of a row that costs nothing. It is predicted as any other, to the last digits, since all that
-/// concerns it alone is multiplied by the root and divided by it; what it adds to the sums is beyond their digits.
-const NEXT_TO_NOTHING: f64 = 1e-12;
 
 /// Rows whose features are made together, by one thread.
 const STRIP: usize = 48;
@@ -55,7 +55,10 @@ pub struct RecursiveRidge {
     loaded: Loaded,
     /// The block after this one, if it was known while this one was learnt.
     ahead: Loaded,
-    scratch: Scratch,
+    predicting: Predicting,
+    passing: Passing,
+    /// √w y of a block.
+    targets: Vec<f64>,
 }
 
 /// Features of a block of rows.
@@ -93,17 +96,20 @@ struct Start {
     theta: Mat<f64>,
 }
 
-#[derive(Debug, Default)]
-struct Scratch {
-    /// L, packed.
-    triangle: PackedTriangle,
-    /// V.
-    solved: PackedRows,
-    /// VᵀV.
-    products: Option<GramSum>,
-    targets: Vec<f64>,
-    residuals: Vec<f64>,
-    innovations: Factoring,
+/// Rows as they are learnt.
+#[derive(Clone, Copy)]
+struct Learnt<'a> {
+    /// √w (φ, 1).
+    features: MatRef<'a, f64>,
+    /// √w y.
+    targets: MatRef<'a, f64>,
+}
+
+impl<'a> Learnt<'a> {
+    /// √w.
+    fn roots(&self) -> ColRef<'a, f64> {
+        self.features.col(self.features.ncols() - 1)
+    }
 }
 
 /// What was predicted of a block before it was learnt.
@@ -112,6 +118,7 @@ pub struct Innovations {
     /// Row-major, rows × targets: predictions, each from the rows before it.
     pub predictions: Vec<f64>,
     /// D of each row: the variance of its prediction error, noise included, over σ². What the atoms leave out is not in it.
+    /// Not a number for rows that cost nothing and were not learnt.
     pub variance_factors: Vec<f64>,
 }
 
@@ -132,9 +139,23 @@ impl RecursiveRidge {
         let centres = Centres::new(dictionary.atoms().rows());
         let overlap = (!sums.is_whitened()).then(|| kernel.matrix(dictionary.atoms().rows()));
         let (start, next) = (Start::empty(), Start::empty());
-        let (loaded, ahead, scratch) = Default::default();
-        let mut learner =
-            Self { kernel, dictionary, centres, overlap, sums, ridge, loss: Loss::Squared, start, next, loaded, ahead, scratch };
+        let (loaded, ahead, predicting, passing) = Default::default();
+        let mut learner = Self {
+            kernel,
+            dictionary,
+            centres,
+            overlap,
+            sums,
+            ridge,
+            loss: Loss::Squared,
+            start,
+            next,
+            loaded,
+            ahead,
+            predicting,
+            passing,
+            targets: Vec::new(),
+        };
         learner.restart()?;
         Ok(learner)
     }
@@ -173,6 +194,18 @@ impl RecursiveRidge {
     pub fn set_ridge(&mut self, ridge: f64) -> Result<()> {
         self.ridge = ridge;
         self.restart()
+    }
+
+    /// Begins again from other sums of the same kind.
+    pub fn restart_from(&mut self, sums: NystromSums) -> Result<()> {
+        debug_assert_eq!(self.sums.is_whitened(), sums.is_whitened());
+        self.sums = sums;
+        self.restart()
+    }
+
+    /// θ: of what is summed, features or kernels, and of the constant.
+    pub fn coefficients(&self) -> MatRef<'_, f64> {
+        self.start.theta.as_ref()
     }
 
     /// Changes how the sums are kept: the same rows and atoms, in kernels or in features.
@@ -240,65 +273,36 @@ impl RecursiveRidge {
         if !known || weights.is_some() {
             self.loaded.load(&make, rows, weights);
         }
-        if self.loss == Loss::SquaredHinge {
-            let passed = self.loaded.pass_over(self.start.theta.as_ref(), targets);
-            self.sums.pass_over(passed, 0);
-        }
-        let Scratch { triangle, solved, products, targets: scaled, residuals, innovations } = &mut self.scratch;
         let Loaded { features, diagonals, .. } = &self.loaded;
         let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
         let roots = features.col(width - 1);
         // √w y.
-        resize(scaled, height * outputs);
-        let mut scaled = MatMut::from_column_major_slice_mut(scaled, height, outputs);
+        resize(&mut self.targets, height * outputs);
+        let mut scaled = MatMut::from_column_major_slice_mut(&mut self.targets, height, outputs);
         for t in 0..outputs {
             (0..height).for_each(|i| scaled[(i, t)] = roots[i] * targets[(i, t)]);
         }
-        let scaled = scaled.as_ref();
-        let energy = (0..height).map(|i| roots[i] * roots[i] * diagonals[i]).sum();
+        let all = Learnt { features, targets: scaled.as_ref() };
+        let (start, predicting, passing) = (&self.start, &mut self.predicting, &mut self.passing);
+        let (passing, energy) = match self.loss {
+            Loss::Squared => (None, (0..height).map(|i| roots[i] * roots[i] * diagonals[i]).sum()),
+            loss => {
+                let energy = passing.split(loss, all, start.theta.as_ref(), diagonals);
+                self.sums.pass_over(passing.passed, passing.rows_passed(height));
+                (Some(&*passing), energy)
+            }
+        };
 
         // Neither needs what the other finds: the predictions of this block, and the start of the next.
-        let start = &self.start;
-        let predict = || -> Result<()> {
-            // √w (y − Φθ).
-            resize(residuals, height * outputs);
-            let mut residuals = MatMut::from_column_major_slice_mut(residuals, height, outputs);
-            residuals.copy_from(scaled);
-            let par = parallelism(height * width * outputs);
-            matmul(residuals.as_mut(), Accum::Add, features, start.theta.as_ref(), -1.0, par);
-            // V, then I + VᵀV = CCᵀ.
-            triangle.load(start.factor.lower());
-            triangle.solve(features, solved);
-            let products = match products {
-                Some(products) if products.dim() == height => {
-                    products.clear();
-                    products
-                }
-                products => products.insert(GramSum::new(height)),
-            };
-            products.add_packed(solved);
-            let fill = |j: usize, out: &mut [f64]| {
-                products.write_column(j, out);
-                out[0] += 1.0;
-            };
-            innovations.factor(height, fill, "innovations")?;
-            innovations.forward_in_place(residuals.as_mut());
-            out.variance_factors.clear();
-            out.predictions.clear();
-            for i in 0..height {
-                let pivot = innovations.lower()[(i, i)];
-                out.variance_factors.push(pivot * pivot);
-                out.predictions.extend((0..outputs).map(|t| targets[(i, t)] - pivot * residuals[(i, t)] / roots[i]));
-            }
-            Ok(())
-        };
         let (sums, next) = (&mut self.sums, &mut self.next);
         let regulariser =
             Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let learnt = passing.map_or(all, Passing::learnt);
         let learn = || {
-            sums.add_weighted(features, scaled, energy);
+            sums.add_weighted(learnt.features, learnt.targets, energy);
             next.make(sums, regulariser)
         };
+        let predict = || predicting.predict(start, all, passing, out);
         let ahead = &mut self.ahead;
         let (predicted, learnt) = match upcoming {
             Some(rows) => {
@@ -349,20 +353,16 @@ impl RecursiveRidge {
         let atoms = self.dictionary.atoms().size_bytes() + 16 * self.dictionary.len() + self.centres.size_bytes();
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
-        let Scratch { triangle, solved, products, targets, residuals, innovations } = &self.scratch;
-        let packed = triangle.size_bytes() + solved.size_bytes() + products.as_ref().map_or(0, GramSum::size_bytes);
-        let scratch = [targets, residuals];
-        let numbers: usize = scratch.into_iter().map(Vec::capacity).sum();
         atoms
             + self.overlap.as_ref().map_or(0, square)
             + self.sums.size_bytes()
             + start(&self.start)
             + start(&self.next)
-            + innovations.size_bytes()
+            + self.predicting.size_bytes()
+            + self.passing.size_bytes()
             + self.loaded.size_bytes()
             + self.ahead.size_bytes()
-            + packed
-            + 8 * numbers
+            + 8 * self.targets.capacity()
     }
 
     fn width(&self) -> usize {
@@ -399,22 +399,6 @@ impl Loaded {
         let all = MatMut::from_column_major_slice_mut(&mut self.features, height, atoms + 1);
         all.par_row_chunks_mut(STRIP).enumerate().zip(&mut self.workspaces).for_each(strip);
         make.kernel.diagonals(rows, &mut self.diagonals);
-    }
-
-    /// Lets rows that cost nothing at these coefficients count next to nothing. Gives what they counted before.
-    fn pass_over(&mut self, theta: MatRef<'_, f64>, targets: MatRef<'_, f64>) -> f64 {
-        let (height, width) = (targets.nrows(), theta.nrows());
-        let features = MatMut::from_column_major_slice_mut(&mut self.features[..height * width], height, width);
-        // √w f.
-        let outputs = features.as_ref() * theta;
-        let roots = features.as_ref().col(width - 1);
-        let beyond = |i: usize| (0..targets.ncols()).all(|t| targets[(i, t)] * outputs[(i, t)] >= roots[i]);
-        let factors: Vec<f64> = (0..height).map(|i| if beyond(i) { NEXT_TO_NOTHING } else { 1.0 }).collect();
-        let passed = (0..height).filter(|&i| factors[i] < 1.0).map(|i| roots[i] * roots[i]).sum();
-        for column in features.col_iter_mut() {
-            column.iter_mut().zip(&factors).for_each(|(v, factor)| *v *= factor);
-        }
-        passed
     }
 
     fn size_bytes(&self) -> usize {
@@ -488,3 +472,5 @@ impl Start {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_passing;

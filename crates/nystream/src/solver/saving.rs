@@ -77,7 +77,11 @@ impl RecursiveRidge {
         let [inherited_floor, passed] = [scalars[4], scalars[5]];
         let wrong = inherited_floor < 0.0
             || passed < 0.0
-            || atoms == 0 || count.len() != 1 || energy < 0.0 || weight < 0.0 || ridge <= 0.0;
+            || atoms == 0
+            || count.len() != 1
+            || energy < 0.0
+            || weight < 0.0
+            || ridge <= 0.0;
         if wrong || leverage_ridge <= 0.0 {
             return Err(file.malformed(format!("{name}: sums that no rows can have")));
         }

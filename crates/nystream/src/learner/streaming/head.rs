@@ -3,22 +3,23 @@
 use faer::Mat;
 
 use super::classes::balanced_dictionary;
+use super::kept_features::KeptFeatures;
 use super::margin::within_margin;
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
 use crate::fit::{Effort, TargetCodes, choose_with};
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::kernel::Kernel;
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions};
-use crate::solver::{Loss, NystromSums, RecursiveRidge, Ridge, Whitening, press_ridge};
+use crate::solver::{Loss, RecursiveRidge, Ridge, Whitening, press_ridge};
 
 /// Rows before the first choice: until then the mean predicts.
 pub(super) const FIRST_CHOICE: usize = 8;
-/// Rows of a kernel block when sums are made again.
-const BLOCK: usize = 1024;
 /// Most rows for which the ridge is chosen by leaving out one at a time; more: by generalised cross-validation.
 const MOST_LEFT_OUT: usize = 2048;
+/// Ridges below are rounding.
+const LEAST_RIDGE: f64 = 1e-12;
 /// Relative accuracy of kernel values: the γ of precise sums.
 const KERNEL_ACCURACY: f64 = 1e-12;
 
@@ -151,7 +152,6 @@ pub(super) fn with_kernel(
     kernel: Kernel,
     method: DictionaryMethod,
 ) -> Result<(RecursiveRidge, Option<Vec<f64>>)> {
-    let rows = kept.rows.rows();
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
     let chosen = balanced_dictionary(method, &kernel, kept, &settings)?;
     let atoms = chosen.atoms().rows();
@@ -162,13 +162,14 @@ pub(super) fn with_kernel(
         chosen.indices().to_vec(),
         KERNEL_ACCURACY * mean.max(f64::MIN_POSITIVE),
     )?;
-    let mut sums = NystromSums::whitened(Whitening::new(&kernel, &dictionary, None)?, kept.outputs);
-    let (loss, all) = (kept.loss(options), vec![true; kept.len()]);
-    add_all(&kernel, &dictionary, kept, &all, options.decay(), &mut sums);
+    let whitening = Whitening::new(&kernel, &dictionary, None)?;
+    let mut features = KeptFeatures::new(&kernel, &dictionary, &whitening, kept, options.decay());
+    let sums = features.sums(&vec![true; kept.len()]);
+    let loss = kept.loss(options);
     let (ridge, left_out) = match options.ridge {
         Ridge::Fixed(ridge) => (ridge, None),
         Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
-            let (ridge, errors) = press_ridge(&kernel, &dictionary, &sums, rows, &kept.codes, 1e-12)?;
+            let (ridge, errors) = press_ridge(features.values().clone(), &kept.codes, LEAST_RIDGE)?;
             let variances = kept.variances();
             let cost = |(i, errors): (usize, &[f64])| {
                 let codes = &kept.codes[i * kept.outputs..];
@@ -186,39 +187,9 @@ pub(super) fn with_kernel(
     };
     let mut learner = RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?;
     if loss == Loss::SquaredHinge {
-        learner = within_margin(learner, kept, options.decay())?;
+        learner = within_margin(learner, &mut features, &kept.codes)?;
     }
     Ok((learner, left_out))
-}
-
-/// Adds kept rows to sums: those that are taught, and the others as passed over.
-pub(super) fn add_all(
-    kernel: &Kernel,
-    dictionary: &Dictionary,
-    kept: &Kept,
-    taught: &[bool],
-    decay: f64,
-    sums: &mut NystromSums,
-) {
-    let centres = Centres::new(dictionary.atoms().rows());
-    let mut workspace = KernelWorkspace::default();
-    let (rows, count) = (kept.rows.rows(), kept.len());
-    // The newest row counts with its weight, older ones less.
-    let weight = |i: usize| kept.weights[i] * decay.powf((count - 1 - i) as f64);
-    for start in (0..count).step_by(BLOCK) {
-        let end = (start + BLOCK).min(count);
-        let chosen: Vec<usize> = (start..end).filter(|&i| taught[i]).collect();
-        let passed = (start..end).filter(|&i| !taught[i]);
-        sums.pass_over(passed.clone().map(weight).sum(), passed.count() as u64);
-        let gathered = (chosen.len() < end - start).then(|| RowBlock::gather(rows, &chosen));
-        let part = gathered.as_ref().map_or(rows.slice(start, end), |gathered| gathered.rows());
-        let mut block = Mat::zeros(part.len(), dictionary.len());
-        kernel.block(part, &centres, &mut workspace, block.as_mut());
-        let weights: Vec<f64> = chosen.iter().map(|&i| weight(i)).collect();
-        let energy = (0..part.len()).map(|i| weights[i] * kernel.diagonal(part.row(i))).sum();
-        let codes = Mat::from_fn(part.len(), kept.outputs, |i, t| kept.codes[chosen[i] * kept.outputs + t]);
-        sums.add_rows(block.as_mut(), codes.as_ref(), &weights, energy);
-    }
 }
 
 #[cfg(test)]

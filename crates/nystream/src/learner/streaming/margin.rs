@@ -5,10 +5,11 @@
 //! solution: rows near the margin are misjudged early only.) The rows of the head are at hand, and their sums are brought to
 //! the solution itself: those within the margin of the ridge regression on them.
 
-use super::head::{Kept, add_all};
+use super::head::Kept;
+use super::kept_features::KeptFeatures;
 use super::options::{LossChoice, StreamingOptions};
 use crate::error::Result;
-use crate::solver::{Loss, NystromSums, RecursiveRidge};
+use crate::solver::{Loss, RecursiveRidge};
 
 /// Rounds towards the solution on the head. Few rows change sides in the last ones.
 const ROUNDS: usize = 6;
@@ -27,25 +28,21 @@ impl Kept {
 }
 
 /// The learner with sums over the kept rows within its own margin; it comes with sums over all of them.
-pub(super) fn within_margin(mut learner: RecursiveRidge, kept: &Kept, decay: f64) -> Result<RecursiveRidge> {
+pub(super) fn within_margin(
+    mut learner: RecursiveRidge,
+    features: &mut KeptFeatures,
+    codes: &[f64],
+) -> Result<RecursiveRidge> {
     let loss = Loss::SquaredHinge;
-    let mut taught = vec![true; kept.len()];
-    let mut outputs = Vec::new();
+    let mut taught = vec![true; codes.len()];
     for _ in 0..ROUNDS {
-        learner.predict(kept.rows.rows(), &mut outputs);
-        let now: Vec<bool> = kept.codes.iter().zip(&outputs).map(|(code, f)| !loss.passes(*code, *f)).collect();
-        // Without any row of a class there would be nothing to tell apart.
+        let outputs = features.outputs(&learner);
+        let now: Vec<bool> = codes.iter().zip(&outputs).map(|(code, output)| !loss.passes(*code, *output)).collect();
         if now == taught || !now.contains(&true) {
             break;
         }
         taught = now;
-        let sums = learner.sums();
-        let mut sums = match sums.whitening() {
-            Some(whitening) => NystromSums::whitened(whitening.clone(), 1),
-            None => NystromSums::new(learner.dictionary().len(), 1),
-        };
-        add_all(learner.kernel(), learner.dictionary(), kept, &taught, decay, &mut sums);
-        learner = RecursiveRidge::from_sums(*learner.kernel(), learner.dictionary().clone(), sums, learner.ridge())?;
+        learner.restart_from(features.sums(&taught))?;
     }
     Ok(learner.with_loss(loss))
 }

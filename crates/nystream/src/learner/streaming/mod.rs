@@ -27,6 +27,7 @@ mod classes;
 mod decision;
 mod file;
 mod head;
+mod kept_features;
 mod learner;
 mod margin;
 mod merge;

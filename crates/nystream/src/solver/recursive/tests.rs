@@ -5,15 +5,15 @@ use crate::linalg::Cholesky;
 use crate::random::Generator;
 use crate::rows::RowBlock;
 
-struct Problem {
-    data: Vec<f64>,
+pub(super) struct Problem {
+    pub data: Vec<f64>,
     targets: Mat<f64>,
-    weights: Vec<f64>,
-    kernel: Kernel,
-    dictionary: Dictionary,
+    pub weights: Vec<f64>,
+    pub kernel: Kernel,
+    pub dictionary: Dictionary,
 }
 
-fn problem(rows: usize) -> Problem {
+pub(super) fn problem(rows: usize) -> Problem {
     let mut rng = Generator::new(8);
     let data: Vec<f64> = (0..rows * 3).map(|_| rng.normal()).collect();
     let targets = Mat::from_fn(rows, 2, |i, t| 5.0 + (data[3 * i + t] * 2.0).sin() + 0.1 * rng.normal());
@@ -27,12 +27,12 @@ fn problem(rows: usize) -> Problem {
 }
 
 impl Problem {
-    fn rows(&self) -> Rows<'_> {
+    pub fn rows(&self) -> Rows<'_> {
         Rows::dense(&self.data, self.targets.nrows(), 3).unwrap()
     }
 
     /// Features (φ, 1) of every row, φ = L⁻¹ S k, naively.
-    fn features(&self) -> Mat<f64> {
+    pub fn features(&self) -> Mat<f64> {
         let atoms = self.dictionary.atoms().rows();
         let s = self.dictionary.weights();
         let inner = Mat::from_fn(12, 12, |i, j| {

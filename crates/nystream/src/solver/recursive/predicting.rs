@@ -1,0 +1,76 @@
+//! Predictions of a block's rows, each from the rows before it: the formulas of the [module](super).
+
+use faer::linalg::matmul::matmul;
+use faer::{Accum, MatMut};
+
+use super::passing::{Passing, Reaching};
+use super::{Innovations, Learnt, Start, resize};
+use crate::error::Result;
+use crate::linalg::{Factoring, GramSum, PackedRows, PackedTriangle, parallelism};
+
+/// Memory for it.
+#[derive(Debug, Default)]
+pub(super) struct Predicting {
+    /// L, packed.
+    triangle: PackedTriangle,
+    /// V.
+    solved: PackedRows,
+    /// VᵀV.
+    products: GramSum,
+    residuals: Vec<f64>,
+    innovations: Factoring,
+    reaching: Reaching,
+}
+
+impl Predicting {
+    /// Predicts all rows; `passing` says which of them are learnt, if not all are.
+    pub fn predict(
+        &mut self,
+        start: &Start,
+        all: Learnt,
+        passing: Option<&Passing>,
+        out: &mut Innovations,
+    ) -> Result<()> {
+        let Self { triangle, solved, products, residuals, innovations, reaching } = self;
+        let taught = passing.map(Passing::learnt);
+        let Learnt { features, targets } = taught.unwrap_or(all);
+        let roots = features.col(features.ncols() - 1);
+        let (height, width, outputs) = (features.nrows(), features.ncols(), targets.ncols());
+        // √w (y − Φθ).
+        resize(residuals, height * outputs);
+        let mut residuals = MatMut::from_column_major_slice_mut(residuals, height, outputs);
+        residuals.copy_from(targets);
+        let par = parallelism(height * width * outputs);
+        matmul(residuals.as_mut(), Accum::Add, features, start.theta.as_ref(), -1.0, par);
+        // V, then I + VᵀV = CCᵀ.
+        triangle.load(start.factor.lower());
+        triangle.solve(features, solved);
+        products.reset(height);
+        products.add_packed(solved);
+        let fill = |j: usize, out: &mut [f64]| {
+            products.write_column(j, out);
+            out[0] += 1.0;
+        };
+        innovations.factor(height, fill, "innovations")?;
+        innovations.forward_in_place(residuals.as_mut());
+        out.variance_factors.clear();
+        out.predictions.clear();
+        for i in 0..height {
+            let pivot = innovations.lower()[(i, i)];
+            out.variance_factors.push(pivot * pivot);
+            let prediction = |t: usize| (targets[(i, t)] - pivot * residuals[(i, t)]) / roots[i];
+            out.predictions.extend((0..outputs).map(prediction));
+        }
+        if let Some(passing) = passing {
+            passing.spread(reaching, start, all, (solved, innovations, residuals.as_ref()), out);
+        }
+        Ok(())
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        let Self { triangle, solved, products, residuals, innovations, reaching } = self;
+        let packed = triangle.size_bytes() + solved.size_bytes() + products.size_bytes();
+        packed + 8 * residuals.capacity() + innovations.size_bytes() + reaching.size_bytes()
+    }
+}
