@@ -116,8 +116,8 @@ impl StreamingRidge {
         }
     }
 
-    /// Learns the rows that wait for a full block. Called in the middle of a stream, later predictions may change in
-    /// their last digits.
+    /// Learns the rows that wait for a full block. Called in the middle of a stream, later predictions may change: in their
+    /// last digits, or, of two classes, because the next block begins elsewhere, and with it what lies beyond the margin.
     pub fn flush(&mut self, out: &mut Vec<f64>) -> Result<()> {
         out.append(&mut self.owed);
         while self.pending.len() > 0 {

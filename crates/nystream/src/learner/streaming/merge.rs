@@ -1,6 +1,7 @@
 //! Two learners of different rows made into one.
 //!
-//! - On the same atoms the sums are added: the result is that of one learner that saw all rows, up to rounding.
+//! - On the same atoms the sums are added: the result is that of one learner that saw all rows, up to rounding. (Of two
+//!   classes each part's sums are over the rows within its own margin, so that equality holds in the limit only.)
 //!   [`StreamingRidge::like`] gives parts such a common start.
 //! - On different atoms, atoms for both are chosen from the union by randomly pivoted Cholesky, within the budget, and
 //!   both sums move to them ([`move_sums`]). What the old atoms did not span is lost.

@@ -15,7 +15,8 @@
 //!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.
 //!
-//! Two classes are told apart where outputs so far made fewest mistakes ([`StreamingRidge::threshold`]): that is for the score;
+//! Of two classes the loss is the squared hinge, unless asked otherwise: a row that is right with room to spare teaches nothing
+//! ([`Loss`](crate::solver::Loss)). They are told apart where outputs so far made fewest mistakes ([`StreamingRidge::threshold`]): that is for the score;
 //! a model that is made from the learner goes by its probabilities, fitted to the last outputs.
 //!
 //! What is held does not grow with the stream: O(m²) a member of the bank, the head's rows until the bank is dropped.

@@ -36,14 +36,14 @@ pub(super) fn feed(
     sizes: &[usize],
 ) -> Vec<f64> {
     let mut out = Vec::new();
-    let (mut start, end) = range;
+    let (outputs, (mut start, end)) = (learner.outputs(), range);
     for size in sizes.iter().cycle() {
         if start == end {
             return out;
         }
         let next = (start + size).min(end);
         let rows = Rows::dense(&data[start * COLS..next * COLS], next - start, COLS).unwrap();
-        learner.learn(rows, &codes[2 * start..2 * next], None, &mut out).unwrap();
+        learner.learn(rows, &codes[outputs * start..outputs * next], None, &mut out).unwrap();
         start = next;
     }
     out
