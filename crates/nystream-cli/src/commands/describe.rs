@@ -48,9 +48,11 @@ pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
     report.put_bytes("bytes_held", pass.size_bytes() as u64);
 }
 
-/// Adds where two classes are told apart.
+/// Adds how two classes are told apart: the loss, the share of rows beyond the margin, and where.
 pub fn put_decision(report: &mut Report, status: &Status) {
-    if let Some(threshold) = status.threshold {
+    if let (Some(threshold), Some(loss)) = (status.threshold, status.loss) {
+        report.put("loss", loss.to_string());
+        report.put("passed_over", status.passed_over);
         report.put("threshold", threshold);
     }
 }

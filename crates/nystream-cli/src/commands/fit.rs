@@ -13,7 +13,7 @@ use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::RecordSource;
 
-use super::describe::{put_changes, put_errors, rows_per_second};
+use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
@@ -307,6 +307,7 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
             report.put("late_features", *late_features);
         }
         put_errors(&mut report, status, *classes);
+        put_decision(&mut report, status);
         put_changes(&mut report, status);
         report.put_bytes("bytes_held", *bytes_held as u64);
     }

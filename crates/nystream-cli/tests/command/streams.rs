@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Numbers, assert_refused, csv};
+use crate::support::{Folder, Numbers, assert_refused, column, csv};
 
 #[test]
 fn a_stream_from_standard_input_becomes_a_model() {
@@ -218,4 +218,29 @@ fn running_scale_goes_by_the_first_rows_alone() {
         assert_ne!(running["mse"], standard["mse"], "{line}");
     }
     folder.refuses("fit a.csv --model m.nys --scale running", &["scale", "running", "more than once"]);
+}
+
+#[test]
+fn two_classes_are_learnt_within_their_margin_unless_asked_otherwise() {
+    let folder = Folder::new();
+    let text = csv(4000, 1);
+    let targets = column(&text, 2);
+    let mean = targets.iter().sum::<f64>() / 4000.0;
+    let class = |(row, y): (&str, &f64)| {
+        let (features, _) = row.rsplit_once(',').unwrap();
+        format!("{features},{}\n", if *y > mean { "yes" } else { "no" })
+    };
+    let rows: String = text.lines().skip(1).zip(&targets).map(class).collect();
+    folder.put("a.csv", format!("a,b,y\n{rows}"));
+    let line = "fit a.csv --method stream --budget 30 --model";
+    let (auto, squared) = (folder.json(&format!("{line} m.nys")), folder.json(&format!("{line} s.nys --loss squared")));
+    assert_eq!((&auto["loss"], &squared["loss"]), (&"squared-hinge".into(), &"squared".into()));
+    assert!(auto["passed_over"].as_f64().unwrap() > 0.3 && squared["passed_over"] == 0.0, "{auto}");
+    assert!(auto["mistake_rate"].as_f64() <= squared["mistake_rate"].as_f64(), "{auto} {squared}");
+    let fixed = folder.json(&format!("{line} h.nys --loss squared-hinge"));
+    assert_eq!(fixed["mistake_rate"], auto["mistake_rate"]);
+    folder.refuses(&format!("{line} x.nys --loss hinge"), &["loss", "squared-hinge"]);
+    folder.refuses("fit a.csv --model x.nys --loss squared", &["loss", "stream"]);
+    folder.put("b.csv", csv(500, 1));
+    folder.refuses("fit b.csv --method stream --model x.nys --loss squared-hinge", &["squared hinge", "-1 or 1"]);
 }

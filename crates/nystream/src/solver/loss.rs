@@ -6,6 +6,7 @@
 //! 32, 2004). Its solution is a ridge regression on the rows with yf < 1, the others left out (O. L. Mangasarian, "A finite
 //! Newton method for classification", Optimization Methods and Software 17, 2002): so sums do for it as well.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,15 @@ impl Loss {
     /// The loss of an output.
     pub fn of(self, code: f64, output: f64) -> f64 {
         if self.passes(code, output) { 0.0 } else { (code - output).powi(2) }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Squared => "squared",
+            Self::SquaredHinge => "squared-hinge",
+        })
     }
 }
 

@@ -268,6 +268,11 @@ impl NystromSums {
         self.weight + self.passed
     }
 
+    /// Share of [`seen`](Self::seen) that was passed over.
+    pub fn passed_share(&self) -> f64 {
+        if self.passed > 0.0 { self.passed / self.seen() } else { 0.0 }
+    }
+
     /// Counts rows that cost nothing: they are not summed.
     pub fn pass_over(&mut self, weight: f64, rows: u64) {
         self.passed += weight;

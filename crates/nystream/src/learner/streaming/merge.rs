@@ -114,7 +114,7 @@ impl StreamingRidge {
         if let (Phase::Stream { bank: mine }, Phase::Stream { bank: theirs }) = (&self.phase, &other.phase) {
             let (mine, theirs) = (mine.leader(), theirs.leader());
             if mine.loss() != theirs.loss() {
-                return differ("loss", format!("{:?}", theirs.loss()), format!("{:?}", mine.loss()));
+                return differ("loss", theirs.loss().to_string(), mine.loss().to_string());
             }
             let (mine, theirs) = (mine.kernel(), theirs.kernel());
             if mine != theirs {

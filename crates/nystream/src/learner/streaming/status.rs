@@ -7,6 +7,7 @@ use super::reopen::Change;
 use super::rowwise::Live;
 use crate::error::Result;
 use crate::kernel::Kernel;
+use crate::solver::{Loss, RecursiveRidge};
 
 /// How a learner stands.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,6 +49,10 @@ pub struct Status {
     pub mistake_rate: f64,
     /// The same over the last rows (at most 1,000).
     pub recent_mistake_rate: f64,
+    /// What errors cost; none while the mean predicts.
+    pub loss: Option<Loss>,
+    /// Share of the rows (by weight) that cost nothing when their turn came, and were not summed.
+    pub passed_over: f64,
     /// The output above which a row counts as of the second of two classes; none if targets are something else.
     pub threshold: Option<f64>,
     /// Bytes of everything the learner holds: sums, atoms, rows kept and waiting, scratch memory.
@@ -78,6 +83,8 @@ impl StreamingRidge {
             recent_mse: score.recent_mse(),
             mistake_rate: score.mistake_rate(),
             recent_mistake_rate: score.recent_mistake_rate(),
+            loss: self.leader().map(RecursiveRidge::loss),
+            passed_over: self.leader().map_or(0.0, |leader| leader.sums().passed_share()),
             threshold: self.decision.of_classes().then(|| self.threshold()),
             bytes_held: self.size_bytes(),
         })
