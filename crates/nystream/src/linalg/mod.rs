@@ -37,7 +37,7 @@ pub use packed_rows::{PackedPart, PackedRows};
 pub use packed_solve::PackedTriangle;
 pub use randomised::Svd;
 pub(crate) use randomised::product;
-pub(crate) use tiles::TiledTriangle;
+pub(crate) use tiles::{TiledRows, TiledTriangle};
 pub(crate) use triangle::Triangle;
 pub use tridiagonal::{ShiftedTridiagonal, Tridiagonal};
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};

@@ -1,5 +1,10 @@
-//! A lower triangular matrix that grows by rows, in tiles of 4 × 4: four rows are one stream of memory, and a vector is
-//! multiplied by the matrix and then by its transpose in one reading of it.
+//! Matrices in tiles of 4 × 4, to be multiplied with one vector and then, transposed, with the result: four rows are one
+//! stream of memory, which is read once for both products.
+//!
+//! The matrices are larger than the nearest cache, and reading them takes as long as the arithmetic. So the second product
+//! of some rows is made together with the first of the next: the ones are near, the others on their way.
+//!
+//! Vectors are copied to memory that is filled up with zeros to whole tiles.
 
 use pulp::Simd;
 
@@ -7,20 +12,33 @@ use super::vectorised::{Vectorised, multiply_add, vectorised};
 
 const SIDE: usize = 4;
 
-/// Rows of four columns.
-type Tile = [[f64; SIDE]; SIDE];
+/// Rows of four columns, two whole lines of a cache: a row across the border of two lines would be read twice.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(align(64))]
+struct Tile([[f64; SIDE]; SIDE]);
 
-/// L, with zeros above its diagonal.
+/// Numbers of a vector that meet one tile.
+type Part = [f64; SIDE];
+
+/// L, a lower triangle that grows by rows, with zeros above its diagonal.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TiledTriangle {
     len: usize,
     /// Row after row of tiles, each up to the diagonal.
     tiles: Vec<Tile>,
+    /// x, Lx and Lᵀ times that.
+    x: Vec<Part>,
+    values: Vec<Part>,
+    sums: Vec<Part>,
 }
 
-/// Where row `g` of tiles begins.
+/// Where row `g` of a triangle's tiles begins.
 fn start(g: usize) -> usize {
     g * (g + 1) / 2
+}
+
+fn rows_of_triangle(tiles: &[Tile], groups: usize) -> impl Iterator<Item = &[Tile]> {
+    (0..groups).map(|g| &tiles[start(g)..start(g + 1)])
 }
 
 impl TiledTriangle {
@@ -33,15 +51,18 @@ impl TiledTriangle {
         let (g, r) = (self.len / SIDE, self.len % SIDE);
         self.tiles.resize(start(g + 1), Tile::default());
         for (tile, numbers) in self.tiles[start(g)..].iter_mut().zip(row.chunks(SIDE)) {
-            tile[r][..numbers.len()].copy_from_slice(numbers);
+            tile.0[r][..numbers.len()].copy_from_slice(numbers);
         }
         self.len += 1;
+        for vector in [&mut self.x, &mut self.values, &mut self.sums] {
+            vector.resize(g + 1, Part::default());
+        }
     }
 
     /// Row `i`, zeros included.
     pub(crate) fn row(&self, i: usize) -> impl Iterator<Item = f64> {
         let tiles = &self.tiles[start(i / SIDE)..start(i / SIDE + 1)];
-        let numbers = tiles.iter().flat_map(move |tile| tile[i % SIDE]);
+        let numbers = tiles.iter().flat_map(move |tile| tile.0[i % SIDE]);
         numbers.chain(std::iter::repeat(0.0)).take(self.len)
     }
 
@@ -49,101 +70,231 @@ impl TiledTriangle {
     ///
     /// # Panics
     /// If `x` or `out` is not of one number a row.
-    pub(crate) fn twice(&self, x: &[f64], out: &mut [f64]) -> f64 {
+    pub(crate) fn twice(&mut self, x: &[f64], out: &mut [f64]) -> f64 {
         assert!(x.len() == self.len && out.len() == self.len, "a number per row");
-        let mut squares = 0.0;
-        vectorised(Twice { tiles: &self.tiles, x, out, squares: &mut squares });
+        self.x.as_flattened_mut()[..x.len()].copy_from_slice(x);
+        self.sums.fill(Part::default());
+        let (rows, mut squares) = (rows_of_triangle(&self.tiles, self.x.len()), 0.0);
+        vectorised(Twice { rows, x: &self.x, factor: 1.0, sums: &mut self.sums, squares: &mut squares });
+        out.copy_from_slice(&self.sums.as_flattened()[..self.len]);
         squares
     }
 
+    /// The first half of [`twice`](Self::twice): xᵀLᵀL x, the same bits.
+    ///
+    /// # Panics
+    /// If `x` is not of one number a row.
+    pub(crate) fn first(&mut self, x: &[f64]) -> f64 {
+        self.x.as_flattened_mut()[..self.len].copy_from_slice(x);
+        let (rows, mut squares) = (rows_of_triangle(&self.tiles, self.x.len()), 0.0);
+        vectorised(First { rows, x: &self.x, values: &mut self.values, squares: &mut squares });
+        squares
+    }
+
+    /// The second half, after the first: out = LᵀL x, the same bits.
+    ///
+    /// # Panics
+    /// If `out` is not of one number a row.
+    pub(crate) fn second(&mut self, out: &mut [f64]) {
+        self.sums.fill(Part::default());
+        let rows = rows_of_triangle(&self.tiles, self.values.len());
+        vectorised(Second { rows, values: &self.values, sums: &mut self.sums });
+        out.copy_from_slice(&self.sums.as_flattened()[..self.len]);
+    }
+
     pub(crate) fn size_bytes(&self) -> usize {
-        self.tiles.capacity() * size_of::<Tile>()
+        let vectors = self.x.capacity() + self.values.capacity() + self.sums.capacity();
+        self.tiles.capacity() * size_of::<Tile>() + vectors * size_of::<Part>()
     }
 }
 
-struct Twice<'a> {
-    tiles: &'a [Tile],
-    x: &'a [f64],
-    out: &'a mut [f64],
+/// M, rows of the same length.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TiledRows {
+    len: usize,
+    width: usize,
+    tiles: Vec<Tile>,
+    /// x, and MᵀM x.
+    x: Vec<Part>,
+    sums: Vec<Part>,
+}
+
+impl TiledRows {
+    /// Rows of `width` numbers, one after the other.
+    pub(crate) fn new(width: usize, numbers: &[f64]) -> Self {
+        let parts = width.div_ceil(SIDE);
+        let len = numbers.len() / width.max(1);
+        let mut tiles = vec![Tile::default(); len.div_ceil(SIDE) * parts];
+        for (i, row) in numbers.chunks_exact(width.max(1)).enumerate() {
+            for (tile, numbers) in tiles[i / SIDE * parts..].iter_mut().zip(row.chunks(SIDE)) {
+                tile.0[i % SIDE][..numbers.len()].copy_from_slice(numbers);
+            }
+        }
+        let vector = vec![Part::default(); parts];
+        Self { len, width, tiles, x: vector.clone(), sums: vector }
+    }
+
+    /// Row after row.
+    pub(crate) fn numbers(&self) -> Vec<f64> {
+        let row = |i: usize| self.tiles[i / SIDE * self.x.len()..].iter().flat_map(move |tile| tile.0[i % SIDE]);
+        (0..self.len).flat_map(|i| row(i).take(self.width)).collect()
+    }
+
+    /// out += factor MᵀM x.
+    ///
+    /// # Panics
+    /// If `x` or `out` is not of one number a column.
+    pub(crate) fn add_gram_times(&mut self, x: &[f64], factor: f64, out: &mut [f64]) {
+        assert!(x.len() == self.width && out.len() == self.width, "a number per column");
+        self.x.as_flattened_mut()[..x.len()].copy_from_slice(x);
+        self.sums.fill(Part::default());
+        let rows = self.tiles.chunks_exact(self.x.len().max(1));
+        vectorised(Twice { rows, x: &self.x, factor, sums: &mut self.sums, squares: &mut 0.0 });
+        out.iter_mut().zip(self.sums.as_flattened()).for_each(|(out, sum)| *out += sum);
+    }
+
+    pub(crate) fn size_bytes(&self) -> usize {
+        let vectors = self.x.capacity() + self.sums.capacity();
+        self.tiles.capacity() * size_of::<Tile>() + vectors * size_of::<Part>()
+    }
+}
+
+/// sums += factor MᵀM x, of rows of tiles none of which is shorter than the one before, and xᵀMᵀM x.
+struct Twice<'a, R> {
+    rows: R,
+    x: &'a [Part],
+    factor: f64,
+    sums: &'a mut [Part],
     squares: &'a mut f64,
 }
 
-impl Vectorised for Twice<'_> {
+impl<'t, R: Iterator<Item = &'t [Tile]>> Vectorised for Twice<'_, R> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
-        let Self { tiles, x, out, squares } = self;
-        out.fill(0.0);
-        let (whole, x_rest) = x.as_chunks::<SIDE>();
-        let (sums, out_rest) = out.as_chunks_mut::<SIDE>();
-        for g in 0..whole.len() {
-            let tiles = &tiles[start(g)..start(g + 1)];
-            *squares += if S::F64_LANES == SIDE {
-                in_registers(simd, tiles, &whole[..=g], &mut sums[..=g])
-            } else {
-                let values = times::<FMA>(tiles, &whole[..=g]);
-                add_transposed::<FMA>(tiles, &values, &mut sums[..=g]);
-                squared(&values)
-            };
+        let Self { rows, x, factor, sums, squares } = self;
+        if !in_registers::<FMA, S>() {
+            for row in rows {
+                let values = times::<FMA>(row, x);
+                *squares += squared(&values);
+                add_transposed::<FMA>(row, &values.map(|value| factor * value), sums);
+            }
+            return;
         }
-        if !x_rest.is_empty() {
-            // Rows that do not fill a tile: those that are not there are zero.
-            let g = whole.len();
-            let (before, last) = tiles[start(g)..start(g + 1)].split_at(g);
-            let (mut x_last, mut sums_last) = ([0.0; SIDE], [0.0; SIDE]);
-            x_last[..x_rest.len()].copy_from_slice(x_rest);
-            let mut values = times::<FMA>(before, whole);
-            let more = times::<FMA>(last, &[x_last]);
-            (0..SIDE).for_each(|r| values[r] += more[r]);
+        let (x, sums) = (S::as_simd_f64s(x.as_flattened()).0, S::as_mut_simd_f64s(sums.as_flattened_mut()).0);
+        let zero = simd.splat_f64s(0.0);
+        let (mut before, mut spread): (&[Tile], _) = (&[], [zero; SIDE]);
+        for row in rows {
+            let mut products = [zero; SIDE];
+            for (((tile, x), old), sum) in row.iter().zip(x).zip(before).zip(&mut *sums) {
+                add_products(simd, tile, *x, &mut products);
+                *sum = with_columns(simd, old, &spread, *sum);
+            }
+            for (tile, x) in row[before.len()..].iter().zip(&x[before.len()..]) {
+                add_products(simd, tile, *x, &mut products);
+            }
+            let values: Part = products.map(|product| simd.reduce_sum_f64s(product));
             *squares += squared(&values);
-            add_transposed::<FMA>(before, &values, sums);
-            add_transposed::<FMA>(last, &values, std::slice::from_mut(&mut sums_last));
-            out_rest.copy_from_slice(&sums_last[..out_rest.len()]);
+            spread = values.map(|value| simd.splat_f64s(factor * value));
+            before = row;
+        }
+        for (old, sum) in before.iter().zip(sums) {
+            *sum = with_columns(simd, old, &spread, *sum);
         }
     }
 }
 
-fn squared(values: &[f64; SIDE]) -> f64 {
-    values.iter().map(|value| value * value).sum()
+/// values = M x, and xᵀMᵀM x.
+struct First<'a, R> {
+    rows: R,
+    x: &'a [Part],
+    values: &'a mut [Part],
+    squares: &'a mut f64,
 }
 
-/// Both products of a row of tiles where a row of a tile is one register; gives the sum of the squares of the first. With
-/// explicit vectors: left to itself, the compiler puts them together from single numbers.
+impl<'t, R: Iterator<Item = &'t [Tile]>> Vectorised for First<'_, R> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
+        let Self { rows, x, values, squares } = self;
+        let registers = S::as_simd_f64s(x.as_flattened()).0;
+        for (row, values) in rows.zip(values) {
+            *values = if in_registers::<FMA, S>() {
+                let mut products = [simd.splat_f64s(0.0); SIDE];
+                for (tile, x) in row.iter().zip(registers) {
+                    add_products(simd, tile, *x, &mut products);
+                }
+                products.map(|product| simd.reduce_sum_f64s(product))
+            } else {
+                times::<FMA>(row, x)
+            };
+            *squares += squared(values);
+        }
+    }
+}
+
+/// sums += Mᵀ values.
+struct Second<'a, R> {
+    rows: R,
+    values: &'a [Part],
+    sums: &'a mut [Part],
+}
+
+impl<'t, R: Iterator<Item = &'t [Tile]>> Vectorised for Second<'_, R> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, simd: S) {
+        let Self { rows, values, sums } = self;
+        for (row, values) in rows.zip(values) {
+            if in_registers::<FMA, S>() {
+                let spread = values.map(|value| simd.splat_f64s(value));
+                for (tile, sum) in row.iter().zip(S::as_mut_simd_f64s(sums.as_flattened_mut()).0) {
+                    *sum = with_columns(simd, tile, &spread, *sum);
+                }
+            } else {
+                add_transposed::<FMA>(row, values, sums);
+            }
+        }
+    }
+}
+
+/// Whether a row of a tile is a register. Then vectors are explicit: left to itself, the compiler puts them together from
+/// single numbers.
 #[inline(always)]
-fn in_registers<S: Simd>(simd: S, tiles: &[Tile], x: &[[f64; SIDE]], sums: &mut [[f64; SIDE]]) -> f64 {
-    let tiles = S::as_simd_f64s(tiles.as_flattened().as_flattened()).0.as_chunks::<SIDE>().0;
-    let (x, out) = (S::as_simd_f64s(x.as_flattened()).0, S::as_mut_simd_f64s(sums.as_flattened_mut()).0);
-    // Two sums a row: one alone would wait for itself.
-    let (mut even, mut odd) = ([simd.splat_f64s(0.0); SIDE], [simd.splat_f64s(0.0); SIDE]);
-    let ((pairs, last), (x_pairs, x_last)) = (tiles.as_chunks::<2>(), x.as_chunks::<2>());
-    for (tiles, x) in pairs.iter().zip(x_pairs) {
-        for r in 0..SIDE {
-            even[r] = simd.mul_add_e_f64s(tiles[0][r], x[0], even[r]);
-            odd[r] = simd.mul_add_e_f64s(tiles[1][r], x[1], odd[r]);
-        }
+fn in_registers<const FMA: bool, S: Simd>() -> bool {
+    FMA && S::F64_LANES == SIDE
+}
+
+/// Adds the products of the rows of a tile, lane by lane.
+#[inline(always)]
+fn add_products<S: Simd>(simd: S, tile: &Tile, x: S::f64s, products: &mut [S::f64s; SIDE]) {
+    let rows = S::as_simd_f64s(tile.0.as_flattened()).0;
+    for r in 0..SIDE {
+        products[r] = simd.mul_add_f64s(rows[r], x, products[r]);
     }
-    for (tile, x) in last.iter().zip(x_last) {
-        for r in 0..SIDE {
-            even[r] = simd.mul_add_e_f64s(tile[r], *x, even[r]);
-        }
+}
+
+/// Adds the products of the columns of a tile.
+#[inline(always)]
+fn with_columns<S: Simd>(simd: S, tile: &Tile, values: &[S::f64s; SIDE], sum: S::f64s) -> S::f64s {
+    let rows = S::as_simd_f64s(tile.0.as_flattened()).0;
+    let mut sum = sum;
+    for r in 0..SIDE {
+        sum = simd.mul_add_f64s(rows[r], values[r], sum);
     }
-    let values: [f64; SIDE] = std::array::from_fn(|r| simd.reduce_sum_f64s(simd.add_f64s(even[r], odd[r])));
-    let spread = values.map(|value| simd.splat_f64s(value));
-    // The tiles are near: they have just been read.
-    for (tile, out) in tiles.iter().zip(out) {
-        let first = simd.mul_add_e_f64s(tile[1], spread[1], simd.mul_add_e_f64s(tile[0], spread[0], *out));
-        *out = simd.mul_add_e_f64s(tile[3], spread[3], simd.mul_add_e_f64s(tile[2], spread[2], first));
-    }
-    squared(&values)
+    sum
+}
+
+#[inline(always)]
+fn squared(values: &Part) -> f64 {
+    values.iter().map(|value| value * value).sum()
 }
 
 /// The products of a row of tiles.
 #[inline(always)]
-fn times<const FMA: bool>(tiles: &[Tile], x: &[[f64; SIDE]]) -> [f64; SIDE] {
-    let mut sums = Tile::default();
+fn times<const FMA: bool>(tiles: &[Tile], x: &[Part]) -> Part {
+    let mut sums = [[0.0; SIDE]; SIDE];
     for (tile, x) in tiles.iter().zip(x) {
         for r in 0..SIDE {
             for c in 0..SIDE {
-                sums[r][c] = multiply_add::<FMA>(tile[r][c], x[c], sums[r][c]);
+                sums[r][c] = multiply_add::<FMA>(tile.0[r][c], x[c], sums[r][c]);
             }
         }
     }
@@ -152,12 +303,12 @@ fn times<const FMA: bool>(tiles: &[Tile], x: &[[f64; SIDE]]) -> [f64; SIDE] {
 
 /// Adds the products of the columns of a row of tiles.
 #[inline(always)]
-fn add_transposed<const FMA: bool>(tiles: &[Tile], values: &[f64; SIDE], sums: &mut [[f64; SIDE]]) {
+fn add_transposed<const FMA: bool>(tiles: &[Tile], values: &Part, sums: &mut [Part]) {
     for (tile, sums) in tiles.iter().zip(sums) {
         let mut sum = *sums;
         for r in 0..SIDE {
             for c in 0..SIDE {
-                sum[c] = multiply_add::<FMA>(tile[r][c], values[r], sum[c]);
+                sum[c] = multiply_add::<FMA>(tile.0[r][c], values[r], sum[c]);
             }
         }
         *sums = sum;
@@ -165,31 +316,4 @@ fn add_transposed<const FMA: bool>(tiles: &[Tile], values: &[f64; SIDE], sums: &
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::random::Generator;
-
-    #[test]
-    fn a_triangle_twice_is_the_product_with_its_gram_matrix() {
-        let mut rng = Generator::new(6);
-        let mut triangle = TiledTriangle::default();
-        let mut lower: Vec<Vec<f64>> = Vec::new();
-        for n in 0..40 {
-            let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
-            let mut out = vec![7.0; n];
-            let squares = triangle.twice(&x, &mut out);
-            let v: Vec<f64> = lower.iter().map(|row| row.iter().zip(&x).map(|(l, x)| l * x).sum()).collect();
-            let size: f64 = v.iter().map(|v| v * v).sum();
-            assert!((squares - size).abs() <= 1e-13 * n as f64 * size, "{n}");
-            for j in 0..n {
-                let expected: f64 = (j..n).map(|i| lower[i][j] * v[i]).sum();
-                assert!((out[j] - expected).abs() < 1e-12 * n as f64 * (1.0 + size.sqrt()), "{n}");
-            }
-            lower.push((0..=n).map(|_| rng.normal()).collect());
-            triangle.push(&lower[n]);
-            let padded =
-                |row: &[f64]| row.iter().copied().chain(std::iter::repeat(0.0)).take(n + 1).collect::<Vec<_>>();
-            assert!((0..=n).all(|i| triangle.row(i).collect::<Vec<_>>() == padded(&lower[i])));
-        }
-    }
-}
+mod tests;

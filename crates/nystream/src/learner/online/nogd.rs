@@ -24,7 +24,7 @@ use super::square::Square;
 use super::state::State;
 use super::steps::{REGULARIZATION, STEP_SIZE, shrinking};
 use crate::error::Result;
-use crate::linalg::{SymmetricEigen, add_gram_times};
+use crate::linalg::{SymmetricEigen, TiledRows};
 use crate::persist::Container;
 use crate::rows::Row;
 
@@ -65,8 +65,8 @@ struct Nogd {
     function: Expansion,
     /// K of the rows, its lower triangle, while there are fewer than the budget.
     matrix: Square,
-    /// M, row-major, once there are as many as the budget.
-    map: Vec<f64>,
+    /// M, once there are as many as the budget.
+    map: TiledRows,
 }
 
 fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Result<Nogd> {
@@ -83,7 +83,7 @@ fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Resu
         budget: settings.budget,
         function,
         matrix: Square::default(),
-        map: Vec::new(),
+        map: TiledRows::default(),
     })
 }
 
@@ -96,11 +96,11 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
     if learner.function.len() < settings.budget {
         learner.matrix = Square::take(file, "matrix", learner.function.len())?;
     } else {
-        learner.map = file.take_some_numbers("map")?;
-        let rank = learner.map.len() / settings.budget;
-        if rank > learner.rank || !learner.map.len().is_multiple_of(settings.budget) {
+        let map = file.take_some_numbers("map")?;
+        if map.len() / settings.budget > learner.rank || !map.len().is_multiple_of(settings.budget) {
             return Err(file.malformed("a feature map of another rank"));
         }
+        learner.map = TiledRows::new(settings.budget, &map);
     }
     Ok(Box::new(learner))
 }
@@ -121,7 +121,7 @@ impl Nogd {
         let matrix = Mat::from_fn(n, n, |i, j| self.matrix.row(i.max(j))[i.min(j)]);
         let eigen = SymmetricEigen::new(matrix.as_ref())?;
         let largest = eigen.values.last().copied().unwrap_or(0.0);
-        let mut coefficients = vec![0.0; n];
+        let (mut coefficients, mut map) = (vec![0.0; n], Vec::new());
         for j in (n - self.rank..n).rev() {
             let value = eigen.values[j];
             if value <= SMALLEST * largest || value <= 0.0 {
@@ -130,9 +130,10 @@ impl Nogd {
             let vector = eigen.vectors.col(j);
             let along: f64 = vector.iter().zip(&self.function.coefficients).map(|(v, c)| v * c).sum();
             coefficients.iter_mut().zip(vector.iter()).for_each(|(c, v)| *c += along * v);
-            self.map.extend(vector.iter().map(|v| v / value.sqrt()));
+            map.extend(vector.iter().map(|v| v / value.sqrt()));
         }
         self.function.coefficients = coefficients;
+        self.map = TiledRows::new(n, &map);
         self.matrix = Square::default();
         Ok(())
     }
@@ -156,7 +157,7 @@ impl OnlineLearner for Nogd {
             } else {
                 // w ← w − η ℓ′ z(x), as Mᵀw.
                 let Expansion { kernels, coefficients, .. } = &mut self.function;
-                add_gram_times(&self.map, self.budget, kernels, coefficient, coefficients);
+                self.map.add_gram_times(kernels, coefficient, coefficients);
             }
         }
         Ok(output)
@@ -167,7 +168,7 @@ impl OnlineLearner for Nogd {
     }
 
     fn size_bytes(&self) -> usize {
-        self.function.size_bytes() + self.matrix.size_bytes() + self.map.capacity() * 8
+        self.function.size_bytes() + self.matrix.size_bytes() + self.map.size_bytes()
     }
 
     fn save(&self, file: &mut Container) -> Result<()> {
@@ -175,7 +176,7 @@ impl OnlineLearner for Nogd {
         if self.function.len() < self.budget {
             self.matrix.put(file, "matrix")
         } else {
-            file.put_numbers("map", &self.map)
+            file.put_numbers("map", &self.map.numbers())
         }
     }
 }

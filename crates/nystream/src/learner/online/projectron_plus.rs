@@ -4,7 +4,8 @@
 //! online learning", Journal of Machine Learning Research 10, 2009, pages 2643–2666: algorithm Projectron++.
 //!
 //! The Projectron, and beside it a projected step when the class is right but the margin is below 1. A round costs its
-//! kernels, O(B d); an update O(B²) more.
+//! kernels, O(B d); a mistake or a margin error O(B²) more, but for margin errors at rows so far from the span that no step
+//! can come of them, where the kernels show it.
 //!
 //! Departures from the paper, beside those of the Projectron:
 //! - The paper's 1/η, which stands for the norm U of the competitor in the analysis, is an option of its own: with η = 0 it
@@ -47,12 +48,14 @@ struct ProjectronPlus {
     error: f64,
     competitor: f64,
     span: Span,
+    /// Whether the last margin error led to a step: a guess at what the next will do, which changes the work, not the result.
+    stepped: bool,
 }
 
 fn new(settings: &LearnerSettings, chosen: &Chosen, span: Span) -> Result<Box<dyn OnlineLearner>> {
     let more = settings.budget as f64 + 1.0;
     let competitor = chosen.given_number("competitor-norm")?.unwrap_or(0.25 * (more / more.ln()).sqrt());
-    Ok(Box::new(ProjectronPlus { error: chosen.number("projection-error")?, competitor, span }))
+    Ok(Box::new(ProjectronPlus { error: chosen.number("projection-error")?, competitor, span, stepped: true }))
 }
 
 fn build(settings: &LearnerSettings, chosen: &Chosen) -> Result<Box<dyn OnlineLearner>> {
@@ -75,18 +78,28 @@ impl OnlineLearner for ProjectronPlus {
         if loss <= 0.0 {
             return Ok(output);
         }
-        let projected = self.span.project(row);
         if target * output <= 0.0 {
             // A mistake: the Projectron's step.
+            let projected = self.span.project(row);
             self.span.step(row, target, projected, self.error);
-        } else {
-            // A margin error: τ = min(ℓ/‖Pk‖², 2(ℓ − U‖δ‖)/‖Pk‖², 1), if that is above 0.
-            let kept = loss - self.competitor * projected.squared_distance.sqrt();
-            if kept > 0.0 && projected.squared_norm > 0.0 {
-                let step = (loss.min(2.0 * kept) / projected.squared_norm).min(1.0);
-                self.span.add_projection(target * step);
-            }
+            return Ok(output);
         }
+        // A margin error: τ = min(ℓ/‖Pk‖², 2(ℓ − U‖δ‖)/‖Pk‖², 1), if that is above 0, which the projection itself need not be
+        // known for.
+        if self.span.is_beyond(row, (loss / self.competitor).powi(2)) {
+            return Ok(output);
+        }
+        let projected = if self.stepped { self.span.project(row) } else { self.span.measure(row) };
+        let kept = loss - self.competitor * projected.squared_distance.sqrt();
+        let step = kept > 0.0 && projected.squared_norm > 0.0;
+        if step {
+            if !self.stepped {
+                self.span.finish();
+            }
+            let length = (loss.min(2.0 * kept) / projected.squared_norm).min(1.0);
+            self.span.add_projection(target * length);
+        }
+        self.stepped = step;
         Ok(output)
     }
 
