@@ -15,9 +15,9 @@ use crate::random::Generator;
 use crate::rows::Row;
 
 /// Columns of a row taken together: each sum that is loaded and stored takes up as many products.
-const COLUMNS: usize = 4;
+const COLUMNS: usize = 8;
 /// Registers of angles whose sines are taken together.
-const ABREAST: usize = 2;
+const ABREAST: usize = 4;
 /// Bytes that the frequencies may take.
 const MOST_BYTES: u64 = 1 << 30;
 
@@ -149,75 +149,64 @@ impl RandomFeatures {
     /// Inner products of a row with all frequencies.
     #[inline(always)]
     fn angles<const FMA: bool, S: Simd>(&self, simd: S, x: Row, out: &mut [f64]) {
-        out.fill(0.0);
+        let groups = self.frequencies.div_ceil(LANES);
+        let column = |k: usize| &self.columns[k * groups..(k + 1) * groups];
+        let sums = &mut out.as_chunks_mut::<LANES>().0[..groups];
         match within(x, self.features) {
+            Row::Dense([]) | Row::Sparse { indices: [], .. } => sums.fill([0.0; LANES]),
             Row::Dense(point) => {
                 for (g, values) in point.chunks(COLUMNS).enumerate() {
-                    let last = values.len() - 1;
-                    let columns = [0, 1, 2, 3].map(|i: usize| g * COLUMNS + i.min(last));
-                    self.add_columns::<FMA, S>(simd, columns, padded(values), out);
+                    let columns = first_few(values.len(), |i| column(g * COLUMNS + i));
+                    add_columns::<FMA, S>(simd, columns, values, g > 0, sums);
                 }
             }
             Row::Sparse { indices, values } => {
-                for (columns, values) in indices.chunks(COLUMNS).zip(values.chunks(COLUMNS)) {
-                    let last = columns.len() - 1;
-                    let columns = [0, 1, 2, 3].map(|i: usize| columns[i.min(last)] as usize);
-                    self.add_columns::<FMA, S>(simd, columns, padded(values), out);
+                for (g, (indices, values)) in indices.chunks(COLUMNS).zip(values.chunks(COLUMNS)).enumerate() {
+                    let columns = first_few(values.len(), |i| column(indices[i] as usize));
+                    add_columns::<FMA, S>(simd, columns, values, g > 0, sums);
                 }
             }
         }
     }
-
-    /// Adds values times the frequencies of columns.
-    #[inline(always)]
-    fn add_columns<const FMA: bool, S: Simd>(
-        &self,
-        simd: S,
-        columns: [usize; COLUMNS],
-        values: [f64; COLUMNS],
-        out: &mut [f64],
-    ) {
-        let groups = self.frequencies.div_ceil(LANES);
-        let [a, b, c, d] = columns.map(|k| &self.columns[k * groups..(k + 1) * groups]);
-        let sums = out.as_chunks_mut::<LANES>().0.iter_mut();
-        for ((((sums, a), b), c), d) in sums.zip(a).zip(b).zip(c).zip(d) {
-            add_lanes::<FMA, S>(simd, [a, b, c, d], values, sums);
-        }
-    }
 }
 
-/// Of fewer values the last columns are taken nothing times.
+/// Of fewer columns the last is taken again; there will be no value for it.
 #[inline(always)]
-fn padded(values: &[f64]) -> [f64; COLUMNS] {
-    let mut out = [0.0; COLUMNS];
-    for (out, value) in out.iter_mut().zip(values) {
-        *out = *value;
-    }
-    out
+fn first_few<'a>(len: usize, column: impl Fn(usize) -> &'a [Lanes]) -> [&'a [Lanes]; COLUMNS] {
+    std::array::from_fn(|i| column(i.min(len - 1)))
 }
 
-/// sums += Σ values · columns
+/// Values times the frequencies of columns, added to the sums if there are any yet.
 #[inline(always)]
-fn add_lanes<const FMA: bool, S: Simd>(
+fn add_columns<const FMA: bool, S: Simd>(
     simd: S,
-    columns: [&Lanes; COLUMNS],
-    values: [f64; COLUMNS],
-    sums: &mut [f64; LANES],
+    columns: [&[Lanes]; COLUMNS],
+    values: &[f64],
+    begun: bool,
+    sums: &mut [[f64; LANES]],
 ) {
-    let (registers, rest) = S::as_mut_simd_f64s(sums);
-    if !FMA || !rest.is_empty() {
-        for (column, value) in columns.iter().zip(values) {
+    let values: [f64; COLUMNS] = std::array::from_fn(|i| values.get(i).copied().unwrap_or(0.0));
+    // Of the same length, as the compiler then knows.
+    let columns = columns.map(|column| &column[..sums.len()]);
+    let spread = values.map(|value| simd.splat_f64s(value));
+    for (g, sums) in sums.iter_mut().enumerate() {
+        let (registers, rest) = S::as_mut_simd_f64s(sums);
+        if !FMA || !rest.is_empty() {
             for i in 0..LANES {
-                sums[i] = multiply_add::<FMA>(column.0[i], value, sums[i]);
+                let sum = if begun { sums[i] } else { 0.0 };
+                sums[i] = (0..COLUMNS).fold(sum, |sum, c| multiply_add::<FMA>(columns[c][g].0[i], values[c], sum));
             }
+            continue;
         }
-        return;
-    }
-    let [a, b, c, d] = columns.map(|column| S::as_simd_f64s(&column.0).0);
-    let [by_a, by_b, by_c, by_d] = values;
-    for ((((sum, a), b), c), d) in registers.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-        let first = simd.mul_add_f64s(*b, simd.splat_f64s(by_b), simd.mul_add_f64s(*a, simd.splat_f64s(by_a), *sum));
-        *sum = simd.mul_add_f64s(*d, simd.splat_f64s(by_d), simd.mul_add_f64s(*c, simd.splat_f64s(by_c), first));
+        for (i, register) in registers.iter_mut().enumerate() {
+            let number = |c: usize| S::as_simd_f64s(&columns[c][g].0).0[i];
+            let first = simd.mul_f64s(number(0), spread[0]);
+            let mut sum = if begun { simd.mul_add_f64s(number(0), spread[0], *register) } else { first };
+            for c in 1..COLUMNS {
+                sum = simd.mul_add_f64s(number(c), spread[c], sum);
+            }
+            *register = sum;
+        }
     }
 }
 

@@ -108,16 +108,16 @@ pub(super) fn sin_cos_registers<const N: usize, S: Simd>(simd: S, x: [S::f64s; N
     }
     for i in 0..N {
         let sine = simd.mul_add_f64s(simd.mul_f64s(squared[i], r[i]), s[i], r[i]);
-        let near_one = simd.mul_add_f64s(squared[i], constant(-0.5), constant(1.0));
-        let cosine = simd.mul_add_f64s(simd.mul_f64s(squared[i], squared[i]), c[i], near_one);
+        let cosine = simd.mul_add_f64s(c[i], squared[i], constant(-0.5));
+        let cosine = simd.mul_add_f64s(cosine, squared[i], constant(1.0));
         // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 (the exclusive or of both) the
-        // cosine.
-        let odd = shifted(split[i], 31);
-        let second = simd.and_u64s(shifted(split[i], 30), simd.splat_u64s(SIGN));
-        let exchanged = simd.greater_than_u64s(odd, simd.splat_u64s(SIGN - 1));
+        // cosine. The two bits alone, at the upper end of a number, make it ±2 if n is odd, else ±0.
+        let both = shifted(split[i], 30);
+        let (odd, second) = (shifted(split[i], 31), simd.and_u64s(both, simd.splat_u64s(SIGN)));
+        let straight = simd.equal_f64s(simd.transmute_f64s_u64s(both), constant(0.0));
         let turned = |value: S::f64s, sign: S::u64s| simd.transmute_f64s_u64s(simd.xor_u64s(bits(value), sign));
-        s[i] = turned(simd.select_f64s(exchanged, cosine, sine), second);
-        c[i] = turned(simd.select_f64s(exchanged, sine, cosine), simd.xor_u64s(odd, second));
+        s[i] = turned(simd.select_f64s(straight, sine, cosine), second);
+        c[i] = turned(simd.select_f64s(straight, cosine, sine), simd.xor_u64s(odd, second));
     }
     (s, c)
 }
