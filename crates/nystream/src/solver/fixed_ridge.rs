@@ -27,7 +27,7 @@ impl NystromSums {
         intercept: bool,
     ) -> Result<Option<Factored>> {
         self.check_solvable(dictionary)?;
-        if self.is_whitened() {
+        if self.is_precise() {
             return Ok(None);
         }
         let (atoms, n) = (dictionary.len(), self.weight);
@@ -42,7 +42,7 @@ impl NystromSums {
             column.iter_mut().zip(overlap.iter()).skip(j).for_each(|(sum, overlap)| *sum += ridge * overlap);
         }
         let (whitening, factor) = side_by_side(
-            || Whitening::of_overlap(dictionary, overlap.as_ref(), leverage_ridge),
+            || Whitening::of_overlap(dictionary.weights().to_vec(), overlap.as_ref(), leverage_ridge),
             || Cholesky::new(matrix.as_ref(), "regularised kernel sums"),
         );
         let whitening = whitening?;

@@ -1,4 +1,4 @@
-//! How a stream's sums are kept: of kernels or of features, whichever the ridge allows.
+//! How a stream's sums are kept: of kernels, of levelled kernels or of features, whichever the ridge allows.
 //!
 //! Sums of kernels cost a row m²/2 multiply-adds less, but their rounding errors E are divided by γ when they turn into
 //! features, so that ridges below about ‖E‖/γ mean nothing; sums of features do not have that limit (see
@@ -7,20 +7,19 @@
 //! best ridge falls as rows come in, and what sums of kernels have lost does not come back (seen on cpuact: a seventh more
 //! error, with a ridge that had been above the floor on the first thousand rows). At the floor, features are summed again if
 //! a smaller ridge would bring more than next to nothing (a thousandth of the squared error, by generalised
-//! cross-validation). γ is then the nugget of that many rows; sums of kernels do not depend on it, and sums of features
+//! cross-validation). Between the two stand sums of levelled kernels ([`Levelling`]): nearly as cheap as those of kernels, with
+//! far smaller errors where a few directions hold most of the kernels. γ is then the nugget of that many rows; sums of kernels do not depend on it, and sums of features
 //! keep the one they began with.
 
 use std::sync::Arc;
 
-use faer::{Mat, MatMut};
-
 use super::gcv::RidgePath;
+use super::levelling::Levelling;
 use super::nystrom::NystromSums;
 use super::recursive::RecursiveRidge;
 use super::settings::Ridge;
-use super::whitening::{Whitening, scale_both_sides};
+use super::whitening::Whitening;
 use crate::error::{Error, Result};
-use crate::linalg::{GramSum, lower_norm};
 use crate::sketch::Dictionary;
 
 /// How far ahead a choice must hold, in rows so far.
@@ -54,77 +53,6 @@ impl Rounding {
     }
 }
 
-impl NystromSums {
-    /// The same sums, of kernels.
-    pub fn to_kernels(&self) -> Self {
-        let Some(whitening) = &self.whitening else { return self.clone() };
-        // k = S⁻¹ L φ.
-        let factor = whitening.factor.factor();
-        let to_kernels = |features: &Mat<f64>| {
-            let mut kernels = factor * features;
-            unscale_rows(kernels.as_mut(), &whitening.weights);
-            kernels
-        };
-        let half = to_kernels(&self.gram.to_matrix()).transpose().to_owned();
-        self.rebuilt(None, &to_kernels(&half), &to_kernels(&self.beside()))
-    }
-
-    /// The same sums, of the features of a dictionary. Rounding errors of sums of kernels go with them.
-    pub fn to_features_of(&self, whitening: Whitening) -> Self {
-        let mut kernels = self.to_kernels();
-        let mut gram = kernels.gram.to_lower();
-        scale_both_sides(&mut gram, &whitening.weights);
-        kernels.inherited_floor += self.rounding_of(&gram, 1.0, Some(whitening.leverage_ridge)).ridge_floor;
-        whitening.factor.both_sides_in_place(gram.as_mut());
-        let mut beside = kernels.beside();
-        for column in beside.as_mut().col_iter_mut() {
-            column.iter_mut().zip(&whitening.weights).for_each(|(v, w)| *v *= w);
-        }
-        for t in 0..beside.ncols() {
-            whitening.factor.forward_in_place(beside.as_mut().subcols_mut(t, 1));
-        }
-        kernels.rebuilt(Some(whitening), &gram, &beside)
-    }
-
-    /// What rounding asks for once there are `growth` times as many rows, if these are sums of kernels.
-    pub fn rounding(&self, dictionary: &Dictionary, growth: f64) -> Rounding {
-        let mut gram = self.gram.to_lower();
-        scale_both_sides(&mut gram, dictionary.weights());
-        self.rounding_of(&gram, growth, None)
-    }
-
-    /// The same from the lower triangle of S Σkkᵀ S.
-    pub(super) fn rounding_of(&self, gram: &Mat<f64>, growth: f64, own: Option<f64>) -> Rounding {
-        // Errors of many additions lie in all directions, those of turning features into kernels may lie in one.
-        let norm = lower_norm(gram.as_ref()) * (gram.nrows() as f64).sqrt();
-        Rounding::new(norm, gram.nrows(), self.weight, growth, own)
-    }
-
-    /// Σφy, and Σφ in the last column.
-    fn beside(&self) -> Mat<f64> {
-        let outputs = self.target_sum.len();
-        let entry = |i: usize, t: usize| if t < outputs { self.cross[i * outputs + t] } else { self.feature_sum[i] };
-        Mat::from_fn(self.gram.dim(), outputs + 1, entry)
-    }
-
-    fn rebuilt(&self, whitening: Option<Whitening>, gram: &Mat<f64>, beside: &Mat<f64>) -> Self {
-        let outputs = self.target_sum.len();
-        Self {
-            whitening: whitening.map(Arc::new),
-            gram: GramSum::from_matrix(gram.as_ref()),
-            feature_sum: beside.col(outputs).iter().copied().collect(),
-            cross: (0..self.cross.len()).map(|i| beside[(i / outputs, i % outputs)]).collect(),
-            target_sum: self.target_sum.clone(),
-            target_squares: self.target_squares.clone(),
-            energy: self.energy,
-            weight: self.weight,
-            rows: self.rows,
-            passed: self.passed,
-            inherited_floor: self.inherited_floor,
-        }
-    }
-}
-
 impl RecursiveRidge {
     /// Chooses the ridge from the sums (or takes the one given), and how they are kept from here on. Gives the mean logarithm
     /// of the squared errors that generalised cross-validation expects, if the ridge was chosen by it.
@@ -135,22 +63,41 @@ impl RecursiveRidge {
     fn choose_from_features(&mut self, ridge: Ridge) -> Result<Option<f64>> {
         let scored = self.scored(self.dictionary(), ridge)?;
         let precise = scored.above(0.0)?;
-        let kernels = self.sums().to_kernels();
-        let rounding = kernels.rounding(self.dictionary(), AHEAD);
-        if rounding.nugget > 0.0 && precise.ridge >= CLEAR * rounding.ridge_floor {
-            let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
-            let features = (self.dictionary().clone(), self.sums().clone());
-            match self.replace_sums(dictionary, kernels, precise.ridge) {
-                // Rounding errors that are larger than expected.
-                Err(Error::NotPositiveDefinite { .. }) => {
-                    self.replace_sums(features.0, features.1, precise.ridge)?;
-                }
-                done => done?,
-            }
-        } else {
+        let kept = self.keep_as(self.sums().to_kernels(), precise.ridge)? || self.keep_levelled(precise.ridge)?;
+        if !kept {
             self.set_ridge(precise.ridge)?;
         }
         Ok(precise.score)
+    }
+
+    /// Keeps sums of kernels, levelled or not, in place of features, if the ridge is clear of their floor.
+    fn keep_as(&mut self, kernels: NystromSums, ridge: f64) -> Result<bool> {
+        let rounding = kernels.rounding(self.dictionary(), AHEAD);
+        if rounding.nugget <= 0.0 || ridge < CLEAR * rounding.ridge_floor {
+            return Ok(false);
+        }
+        let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
+        let features = (self.dictionary().clone(), self.sums().clone());
+        match self.replace_sums(dictionary, kernels, ridge) {
+            // Rounding errors that are larger than expected.
+            Err(Error::NotPositiveDefinite { .. }) => {
+                self.replace_sums(features.0, features.1, ridge)?;
+                Ok(false)
+            }
+            done => done.map(|()| true),
+        }
+    }
+
+    /// Keeps sums of levelled kernels in place of features, if the ridge is clear of their floor.
+    fn keep_levelled(&mut self, ridge: f64) -> Result<bool> {
+        // Errors of kernels that were summed once lie in all directions, and stay.
+        if self.sums().inherited_floor > 0.0 {
+            return Ok(false);
+        }
+        match Levelling::of(self.kernel().matrix(self.dictionary().atoms().rows()).as_ref())? {
+            Some(levelling) => self.keep_as(self.sums().to_levelled(Arc::new(levelling)), ridge),
+            None => Ok(false),
+        }
     }
 
     fn choose_from_kernels(&mut self, ridge: Ridge) -> Result<Option<f64>> {
@@ -167,7 +114,7 @@ impl RecursiveRidge {
         // At the floor, what a smaller ridge would bring is judged by what the last halving brought.
         let precise = chosen.ridge < AT_FLOOR * floor && !higher.no_worse_than(&chosen, floor);
         let sums = if precise {
-            self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)
+            self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)?
         } else {
             self.sums().clone()
         };
@@ -180,7 +127,7 @@ impl RecursiveRidge {
 
     /// Features instead of kernels whose rounding errors are larger than expected, with the smallest ridge above them.
     pub(super) fn rescue(&mut self, dictionary: &Dictionary, floor: f64) -> Result<()> {
-        let sums = self.sums().to_features_of(Whitening::new(self.kernel(), dictionary, None)?);
+        let sums = self.sums().to_features_of(Whitening::new(self.kernel(), dictionary, None)?)?;
         let mut ridge = self.ridge().max(floor);
         for _ in 0..MOST_RAISES {
             match self.replace_sums(dictionary.clone(), sums.clone(), ridge) {
@@ -237,12 +184,6 @@ impl Chosen {
     }
 }
 
-fn unscale_rows(mut matrix: MatMut<'_, f64>, weights: &[f64]) {
-    for column in matrix.as_mut().col_iter_mut() {
-        column.iter_mut().zip(weights).for_each(|(v, w)| *v /= w);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,6 +191,7 @@ mod tests {
     use crate::random::Generator;
     use crate::rows::{RowBlock, Rows};
     use crate::solver::Innovations;
+    use faer::Mat;
 
     struct Problem {
         data: Vec<f64>,
@@ -305,8 +247,8 @@ mod tests {
         let (features, kernels) = (problem.sums(true), problem.sums(false));
         close(&features.to_kernels(), &kernels, 1e-10);
         // Rounding errors of up to 300 · 1e-16 are divided by the smallest eigenvalue, here above 1e-5.
-        close(&kernels.to_features_of(problem.whitening()), &features, 1e-8);
-        close(&features.to_features_of(problem.whitening()), &features, 1e-8);
+        close(&kernels.to_features_of(problem.whitening()).unwrap(), &features, 1e-8);
+        close(&features.to_features_of(problem.whitening()).unwrap(), &features, 1e-8);
     }
 
     #[test]

@@ -5,11 +5,13 @@
 
 mod bandwidth;
 mod calibrate;
+mod conversion;
 mod exact;
 mod fixed_ridge;
 mod gcv;
 mod keeping;
 mod left_out;
+mod levelling;
 mod loss;
 mod moving;
 mod nystrom;

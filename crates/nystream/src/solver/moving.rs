@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use faer::{Mat, MatMut};
+use faer::Mat;
 
 use super::nystrom::NystromSums;
 use super::whitening::{Whitening, scale_both_sides};
@@ -26,6 +26,10 @@ pub fn move_sums(
 ) -> Result<NystromSums> {
     if sums.gram.dim() != from.len() {
         return Err(Error::Shape { what: "atoms of the sums", found: sums.gram.dim(), expected: from.len() });
+    }
+    if sums.levelling.is_some() {
+        let features = sums.to_features_of(Whitening::new(kernel, from, None)?)?;
+        return move_sums(kernel, &features, from, to, precise);
     }
     let mut inherited_floor = sums.inherited_floor;
     let (old, new, outputs) = (from.len(), to.len(), sums.target_sum.len());
@@ -62,12 +66,13 @@ pub fn move_sums(
     let new_whitening = if precise { Some(Whitening::new(kernel, to, None)?) } else { None };
     if let Some(new_whitening) = &new_whitening {
         // φ_new = L⁻¹ S k_new.
-        whiten_rows(new_whitening, transfer.as_mut());
+        new_whitening.whiten_columns(transfer.as_mut());
     }
     let gram = &transfer * gram * transfer.transpose();
     let beside = &transfer * beside;
     Ok(NystromSums {
         whitening: new_whitening.map(Arc::new),
+        levelling: None,
         gram: GramSum::from_matrix(gram.as_ref()),
         feature_sum: beside.col(outputs).iter().copied().collect(),
         cross: (0..new * outputs).map(|i| beside[(i / outputs, i % outputs)]).collect(),
@@ -79,13 +84,6 @@ pub fn move_sums(
         passed: sums.passed,
         inherited_floor,
     })
-}
-
-fn whiten_rows(whitening: &Whitening, mut transfer: MatMut<'_, f64>) {
-    for column in transfer.as_mut().col_iter_mut() {
-        column.iter_mut().zip(&whitening.weights).for_each(|(v, w)| *v *= w);
-    }
-    whitening.factor.forward_in_place(transfer);
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use faer::{Mat, MatMut, MatRef};
 
 use super::gcv::{GcvChoice, RidgePath};
 use super::keeping::Rounding;
+use super::levelling::Levelling;
 use super::settings::{Ridge, SolverOptions};
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
@@ -35,6 +36,8 @@ use crate::sketch::Dictionary;
 pub struct NystromSums {
     /// What turns kernels into the features that are summed; none if the kernels themselves are.
     pub(super) whitening: Option<Arc<Whitening>>,
+    /// What turns kernels into the levelled kernels that are summed, where neither they nor features are.
+    pub(super) levelling: Option<Arc<Levelling>>,
     pub(super) gram: GramSum,
     pub(super) feature_sum: Vec<f64>,
     /// Σφy, all targets of a feature together.
@@ -112,6 +115,7 @@ impl NystromSums {
     fn with(whitening: Option<Whitening>, atoms: usize, targets: usize) -> Self {
         Self {
             whitening: whitening.map(Arc::new),
+            levelling: None,
             gram: GramSum::new(atoms),
             feature_sum: vec![0.0; atoms],
             cross: vec![0.0; atoms * targets],
@@ -209,8 +213,12 @@ impl NystromSums {
 
     /// Adds the sums of other rows with the same atoms (and, if features are summed, the same map to them).
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        if self.whitening.is_some() != other.whitening.is_some() {
-            let name = |sums: &Self| if sums.whitening.is_some() { "features" } else { "kernels" }.to_owned();
+        if self.whitening.is_some() != other.whitening.is_some() || self.levelling != other.levelling {
+            let name = |sums: &Self| match (&sums.whitening, &sums.levelling) {
+                (Some(_), _) => "features".to_owned(),
+                (None, Some(levelling)) => format!("kernels levelled in {} directions", levelling.factors().len()),
+                (None, None) => "kernels".to_owned(),
+            };
             let field = "what was summed".to_owned();
             return Err(Error::Incompatible { field, found: name(other), expected: name(self) });
         }
@@ -258,6 +266,11 @@ impl NystromSums {
         self.whitening.is_some()
     }
 
+    /// Whether small ridges mean something: features are summed, or levelled kernels.
+    pub fn is_precise(&self) -> bool {
+        self.whitening.is_some() || self.levelling.is_some()
+    }
+
     /// Σw of the rows summed.
     pub fn weight(&self) -> f64 {
         self.weight
@@ -287,7 +300,8 @@ impl NystromSums {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let whitening = self.whitening.as_ref().map_or(0, |map| map.size_bytes());
-        whitening + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
+        let levelling = self.levelling.as_ref().map_or(0, |levelling| levelling.size_bytes());
+        whitening + levelling + self.gram.size_bytes() + 8 * (self.feature_sum.len() + self.cross.len())
     }
 
     /// Ridges and how they score, from the sums as features of the dictionary.
@@ -313,6 +327,7 @@ impl NystromSums {
     }
 
     /// Σφφᵀ, Σφ, Σφy: as summed, or from the sums of kernels, S Σkkᵀ S → L⁻¹ (…) L⁻ᵀ; without means if there is an intercept.
+    /// Of levelled kernels they are features of another basis, in which all ridges are the same.
     pub(super) fn in_features(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<InFeatures> {
         self.check_solvable(dictionary)?;
         let atoms = dictionary.len();
@@ -321,6 +336,13 @@ impl NystromSums {
             Some(whitening) => {
                 let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (atoms as f64).sqrt();
                 (Whitening::clone(whitening), floor)
+            }
+            None if self.levelling.is_some() => {
+                let own = Some(dictionary.leverage_ridge());
+                let rounding = Rounding::new(lower_norm(gram.as_ref()), atoms, self.weight, 1.0, own);
+                let whitening = self.levelled_whitening(kernel, dictionary)?;
+                whitening.factor.both_sides_in_place(gram.as_mut());
+                (whitening, rounding.ridge_floor)
             }
             None => {
                 let rounding = self.scaled(&mut gram, dictionary);
@@ -397,6 +419,10 @@ impl NystromSums {
 
     /// Solves for every target.
     pub fn solve(&self, kernel: &Kernel, dictionary: &Dictionary, options: &SolverOptions) -> Result<NystromFit> {
+        if self.levelling.is_some() {
+            let features = self.to_features_of(Whitening::new(kernel, dictionary, None)?)?;
+            return features.solve(kernel, dictionary, options);
+        }
         let (atoms, targets, n) = (dictionary.len(), self.target_sum.len(), self.weight);
         let Factored { beside, posterior, ridge, choice, trace } = self.factored(kernel, dictionary, options)?;
         let Beside { mean, cross, squares, whitening, floor, captured } = beside;

@@ -21,6 +21,7 @@ use rayon::prelude::*;
 
 use self::passing::Passing;
 use self::predicting::Predicting;
+use super::levelling::Levelling;
 use super::loss::Loss;
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
@@ -44,8 +45,8 @@ pub struct RecursiveRidge {
     kernel: Kernel,
     dictionary: Dictionary,
     centres: Centres,
-    /// K_ZZ where kernels are summed; none where features are.
-    overlap: Option<Mat<f64>>,
+    /// R where kernels are summed, levelled or not; none where features are, and it is the identity.
+    regulariser: Option<Mat<f64>>,
     sums: NystromSums,
     ridge: f64,
     loss: Loss,
@@ -79,6 +80,8 @@ struct Loaded {
 struct StripWorkspace {
     kernels: KernelWorkspace,
     features: PackedRows,
+    /// What levelled kernels are made with.
+    along: Vec<f64>,
 }
 
 /// What makes features of rows.
@@ -87,6 +90,13 @@ struct Features<'a> {
     kernel: &'a Kernel,
     centres: &'a Centres,
     whitening: Option<Arc<Whitening>>,
+    levelling: Option<Arc<Levelling>>,
+}
+
+impl<'a> Features<'a> {
+    fn of(kernel: &'a Kernel, centres: &'a Centres, sums: &NystromSums) -> Self {
+        Self { kernel, centres, whitening: sums.whitening.clone(), levelling: sums.levelling.clone() }
+    }
 }
 
 /// L and θ at the start of a block.
@@ -137,14 +147,14 @@ impl RecursiveRidge {
     /// Goes on from sums over the same atoms.
     pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
         let centres = Centres::new(dictionary.atoms().rows());
-        let overlap = (!sums.is_whitened()).then(|| kernel.matrix(dictionary.atoms().rows()));
+        let regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&kernel, &dictionary));
         let (start, next) = (Start::empty(), Start::empty());
         let (loaded, ahead, predicting, passing) = Default::default();
         let mut learner = Self {
             kernel,
             dictionary,
             centres,
-            overlap,
+            regulariser,
             sums,
             ridge,
             loss: Loss::Squared,
@@ -203,19 +213,14 @@ impl RecursiveRidge {
         self.restart()
     }
 
-    /// θ: of what is summed, features or kernels, and of the constant.
+    /// θ: of what is summed, features or kernels, levelled or not, and of the constant.
     pub fn coefficients(&self) -> MatRef<'_, f64> {
         self.start.theta.as_ref()
     }
 
     /// Changes how the sums are kept: the same rows and atoms, in kernels or in features.
     pub(super) fn replace_sums(&mut self, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<()> {
-        let kernels = !sums.is_whitened();
-        if kernels && self.overlap.is_none() {
-            self.overlap = Some(self.kernel.matrix(dictionary.atoms().rows()));
-        } else if !kernels {
-            self.overlap = None;
-        }
+        self.regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&self.kernel, &dictionary));
         (self.dictionary, self.sums, self.ridge) = (dictionary, sums, ridge);
         self.ahead.rows = None;
         self.restart()
@@ -228,16 +233,14 @@ impl RecursiveRidge {
     }
 
     fn restart(&mut self) -> Result<()> {
-        let regulariser =
-            Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let regulariser = Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() };
         self.start.make(&self.sums, regulariser)
     }
 
     /// Predictions of rows from all rows so far, row-major.
     pub fn predict(&mut self, rows: Rows, out: &mut Vec<f64>) {
         let (height, width) = (rows.len(), self.width());
-        let features =
-            Features { kernel: &self.kernel, centres: &self.centres, whitening: self.sums.whitening.clone() };
+        let features = Features::of(&self.kernel, &self.centres, &self.sums);
         self.loaded.load(&features, rows, None);
         let features = MatRef::from_column_major_slice(&self.loaded.features[..height * width], height, width);
         let values = features * &self.start.theta;
@@ -267,7 +270,7 @@ impl RecursiveRidge {
         out: &mut Innovations,
     ) -> Result<()> {
         let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
-        let make = Features { kernel: &self.kernel, centres: &self.centres, whitening: self.sums.whitening.clone() };
+        let make = Features::of(&self.kernel, &self.centres, &self.sums);
         std::mem::swap(&mut self.loaded, &mut self.ahead);
         let known = self.loaded.rows.take().is_some_and(|known| known.rows() == rows);
         if !known || weights.is_some() {
@@ -295,8 +298,7 @@ impl RecursiveRidge {
 
         // Neither needs what the other finds: the predictions of this block, and the start of the next.
         let (sums, next) = (&mut self.sums, &mut self.next);
-        let regulariser =
-            Regulariser { ridge: self.ridge, dictionary: &self.dictionary, overlap: self.overlap.as_ref() };
+        let regulariser = Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() };
         let learnt = passing.map_or(all, Passing::learnt);
         let learn = || {
             sums.add_weighted(learnt.features, learnt.targets, energy);
@@ -330,8 +332,13 @@ impl RecursiveRidge {
         if let Some(whitening) = whitening {
             whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
+        let levelling = self.sums.levelling.clone();
+        if let Some(levelling) = &levelling {
+            levelling.level(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
+        }
         let factor = self.start.factor.lower();
-        RowwiseRidge::new(self.kernel, self.centres.clone(), whitening, factor, &coefficients).with_loss(self.loss)
+        RowwiseRidge::new(self.kernel, self.centres.clone(), (whitening, levelling), factor, &coefficients)
+            .with_loss(self.loss)
     }
 
     /// Makes sparse atoms wider: rows have come with columns that no atom has.
@@ -354,7 +361,7 @@ impl RecursiveRidge {
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
         atoms
-            + self.overlap.as_ref().map_or(0, square)
+            + self.regulariser.as_ref().map_or(0, square)
             + self.sums.size_bytes()
             + start(&self.start)
             + start(&self.next)
@@ -382,6 +389,9 @@ impl Loaded {
             let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
             let part = rows.slice(from, from + features.nrows());
             make.kernel.block(part, make.centres, &mut workspace.kernels, features.as_mut());
+            if let Some(levelling) = &make.levelling {
+                levelling.apply(features.as_mut(), &mut workspace.along);
+            }
             if let Some(whitening) = &make.whitening {
                 whitening.apply_packed(features.as_mut(), &mut workspace.features);
             }
@@ -406,7 +416,7 @@ impl Loaded {
             + self
                 .workspaces
                 .iter()
-                .map(|strip| strip.kernels.size_bytes() + strip.features.size_bytes())
+                .map(|strip| strip.kernels.size_bytes() + strip.features.size_bytes() + 8 * strip.along.capacity())
                 .sum::<usize>()
             + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
@@ -416,23 +426,21 @@ fn resize(buffer: &mut Vec<f64>, len: usize) {
     buffer.resize(len, 0.0);
 }
 
-/// μR: R is the identity where features are summed, else K_ZZ + γS⁻².
+/// μR: R is the identity where features are summed, else K_ZZ + γS⁻², levelled where kernels are.
 #[derive(Clone, Copy)]
 struct Regulariser<'a> {
     ridge: f64,
-    dictionary: &'a Dictionary,
-    overlap: Option<&'a Mat<f64>>,
+    /// R; none: the identity.
+    matrix: Option<&'a Mat<f64>>,
 }
 
 impl Regulariser<'_> {
     /// Adds the entries (j, j), (j + 1, j), … of column j.
     fn add(&self, j: usize, out: &mut [f64]) {
-        match self.overlap {
-            Some(overlap) => {
-                let column = overlap.col(j).subrows(j, out.len()).iter();
+        match self.matrix {
+            Some(matrix) => {
+                let column = matrix.col(j).subrows(j, out.len()).iter();
                 out.iter_mut().zip(column).for_each(|(out, value)| *out += self.ridge * value);
-                let weight = self.dictionary.weights()[j];
-                out[0] += self.ridge * self.dictionary.leverage_ridge() / (weight * weight);
             }
             None => out[0] += self.ridge,
         }

@@ -4,14 +4,17 @@
 //! v = L⁻¹φ with A = LLᵀ, φ the row's features (or kernels, whichever are summed) and the constant. There P, the inverse of
 //! A after more rows, begins as the identity and stays between 0 and it, however badly the atoms' kernels are conditioned.
 //! A row of weight w: g = Pv, P −= s g gᵀ with s = 1/(1/w + vᵀg), and the coefficients of the kernels themselves change by
-//! s (y − f(x)) S L_Z⁻ᵀ L⁻ᵀ g, so that a prediction needs no solve.
+//! s (y − f(x)) S L_Z⁻ᵀ L⁻ᵀ g (T L⁻ᵀ g where levelled kernels are summed), so that a prediction needs no solve.
 //!
 //! P changes when the next row needs it, in the same reading. A row costs 3.5 m² multiply-adds in four triangular solves
 //! (two if kernels are summed) and one reading of half of P. Rounding errors grow with the rows since the start, so callers
 //! make it anew from sums after every block (see [`RecursiveRidge`](super::RecursiveRidge)).
 
+use std::sync::Arc;
+
 use faer::{Mat, MatRef};
 
+use super::levelling::Levelling;
 use super::loss::Loss;
 use super::whitening::Whitening;
 use crate::kernel::{Centres, Kernel};
@@ -25,6 +28,8 @@ pub struct RowwiseRidge {
     centres: Centres,
     /// S and L_Z of the features that are summed; none if kernels are.
     whitening: Option<(Vec<f64>, Triangle)>,
+    /// T, if levelled kernels are summed.
+    levelling: Option<Arc<Levelling>>,
     /// L.
     start: Triangle,
     /// P, but for the last row's change.
@@ -39,6 +44,7 @@ pub struct RowwiseRidge {
     features: Vec<f64>,
     solved: Vec<f64>,
     gain: Vec<f64>,
+    along: Vec<f64>,
 }
 
 impl RowwiseRidge {
@@ -46,7 +52,7 @@ impl RowwiseRidge {
     pub(super) fn new(
         kernel: Kernel,
         centres: Centres,
-        whitening: Option<&Whitening>,
+        (whitening, levelling): (Option<&Whitening>, Option<Arc<Levelling>>),
         start: MatRef<'_, f64>,
         coefficients: &Mat<f64>,
     ) -> Self {
@@ -56,6 +62,7 @@ impl RowwiseRidge {
             kernel,
             centres,
             whitening: whitening.map(|map| (map.weights.clone(), Triangle::of(map.factor.factor()))),
+            levelling,
             start: Triangle::of(start),
             inverse: Triangle::identity(width),
             change: (0.0, zeros.clone()),
@@ -65,6 +72,7 @@ impl RowwiseRidge {
             features: vec![1.0; width],
             solved: zeros.clone(),
             gain: zeros,
+            along: Vec::new(),
         }
     }
 
@@ -93,6 +101,9 @@ impl RowwiseRidge {
         let (atoms, width) = (self.centres.len(), self.features.len());
         self.solved.fill(0.0);
         self.solved[..width].copy_from_slice(&self.features);
+        if let Some(levelling) = &self.levelling {
+            levelling.level_one(&mut self.solved, &mut self.along);
+        }
         if let Some((weights, factor)) = &self.whitening {
             self.solved[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
             // The constant stands beyond this triangle, where it is the identity.
@@ -110,6 +121,9 @@ impl RowwiseRidge {
             factor.backward(&mut self.gain);
             self.gain[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
         }
+        if let Some(levelling) = &self.levelling {
+            levelling.level_one(&mut self.gain, &mut self.along);
+        }
         for ((coefficients, code), predicted) in self.coefficients.iter_mut().zip(codes).zip(predicted.iter()) {
             let step = scale * (code - predicted);
             coefficients.iter_mut().zip(&self.gain).for_each(|(c, g)| *c += step * g);
@@ -119,6 +133,8 @@ impl RowwiseRidge {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let whitening = self.whitening.as_ref().map_or(0, |(weights, factor)| 8 * weights.len() + factor.size_bytes());
+        let levelling = self.levelling.as_ref().map_or(0, |levelling| levelling.size_bytes());
+        let whitening = whitening + levelling + 8 * self.along.capacity();
         let vectors = 3 * self.gain.len() + self.features.len() * (1 + self.coefficients.len() + self.settled.len());
         self.start.size_bytes() + self.inverse.size_bytes() + whitening + 8 * vectors + self.centres.size_bytes()
     }

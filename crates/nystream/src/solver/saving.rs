@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use faer::Mat;
 
+use super::levelling::Levelling;
 use super::nystrom::NystromSums;
 use super::recursive::RecursiveRidge;
 use super::whitening::Whitening;
@@ -41,6 +42,12 @@ impl RecursiveRidge {
                 sums.passed,
             ],
         )?;
+        if let Some(levelling) = &sums.levelling {
+            let (vectors, rank) = (levelling.vectors(), levelling.factors().len());
+            let numbers = vectors.col_iter().flat_map(|column| column.iter().copied()).collect();
+            file.put_f64(&format!("{name}_level_vectors"), &[rank, atoms], numbers)?;
+            file.put_f64(&format!("{name}_level_factors"), &[rank], levelling.factors().to_vec())?;
+        }
         file.put_u64(&format!("{name}_rows"), &[1], vec![sums.rows])
     }
 
@@ -70,6 +77,16 @@ impl RecursiveRidge {
         let target_sum = numbers("target_sum", outputs, 1)?;
         let target_squares = numbers("target_squares", outputs, 1)?;
         let scalars = numbers("scalars", 6, 1)?;
+        let levelling = if file.has(&format!("{name}_level_factors")) {
+            let (_, factors) = file.take_finite(&format!("{name}_level_factors"), 1)?;
+            let (shape, values) = file.take_finite(&format!("{name}_level_vectors"), 2)?;
+            let levelling = (shape == [factors.len(), atoms] && !precise)
+                .then(|| Mat::from_fn(atoms, factors.len(), |i, j| values[j * atoms + i]))
+                .and_then(|vectors| Levelling::from_parts(vectors, factors));
+            Some(levelling.ok_or_else(|| file.malformed(format!("{name}: directions that level nothing")))?)
+        } else {
+            None
+        };
         let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
         let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
         let gram = file.take_lower(&format!("{name}_gram"), atoms)?;
@@ -92,6 +109,7 @@ impl RecursiveRidge {
         let rows = count[0];
         let sums = NystromSums {
             whitening: whitening.map(Arc::new),
+            levelling: levelling.map(Arc::new),
             gram,
             feature_sum,
             cross,

@@ -30,7 +30,7 @@ impl Whitening {
     /// accuracy of the kernels, times the mean of the diagonal of S K_ZZ S).
     pub fn new(kernel: &Kernel, dictionary: &Dictionary, nugget: Option<f64>) -> Result<Self> {
         let (overlap, leverage_ridge) = Self::overlap(kernel, dictionary, nugget);
-        Self::of_overlap(dictionary, overlap.as_ref(), leverage_ridge)
+        Self::of_overlap(dictionary.weights().to_vec(), overlap.as_ref(), leverage_ridge)
     }
 
     /// S K_ZZ S + γI, and γ.
@@ -49,10 +49,19 @@ impl Whitening {
         (overlap, leverage_ridge)
     }
 
-    /// The map of a dictionary from what [`overlap`](Self::overlap) gave.
-    pub(super) fn of_overlap(dictionary: &Dictionary, overlap: MatRef<'_, f64>, leverage_ridge: f64) -> Result<Self> {
+    /// The map of these weights from what [`overlap`](Self::overlap) gave.
+    pub(super) fn of_overlap(weights: Vec<f64>, overlap: MatRef<'_, f64>, leverage_ridge: f64) -> Result<Self> {
         let factor = Cholesky::new(overlap, "kernels between atoms")?;
-        Ok(Self { weights: dictionary.weights().to_vec(), factor, packed: OnceLock::new(), leverage_ridge })
+        Ok(Self { weights, factor, packed: OnceLock::new(), leverage_ridge })
+    }
+
+    /// S⁻¹L: features to kernels.
+    pub(super) fn to_kernels(&self) -> Mat<f64> {
+        let mut factor = self.factor.factor().to_owned();
+        for column in factor.as_mut().col_iter_mut() {
+            column.iter_mut().zip(&self.weights).for_each(|(v, w)| *v /= w);
+        }
+        factor
     }
 
     /// Number of features.
@@ -65,12 +74,23 @@ impl Whitening {
         self.leverage_ridge
     }
 
-    /// B ← S L⁻ᵀ B: coefficients of features to coefficients of kernels.
-    pub(super) fn transposed_in_place(&self, mut block: MatMut<'_, f64>) {
-        self.factor.backward_in_place(block.as_mut());
+    /// B ← SB.
+    pub(super) fn weigh_columns(&self, block: MatMut<'_, f64>) {
         for column in block.col_iter_mut() {
             column.iter_mut().zip(&self.weights).for_each(|(v, w)| *v *= w);
         }
+    }
+
+    /// B ← L⁻¹SB, for many columns.
+    pub(super) fn whiten_columns(&self, mut block: MatMut<'_, f64>) {
+        self.weigh_columns(block.as_mut());
+        self.factor.forward_in_place(block);
+    }
+
+    /// B ← S L⁻ᵀ B: coefficients of features to coefficients of kernels.
+    pub(super) fn transposed_in_place(&self, mut block: MatMut<'_, f64>) {
+        self.factor.backward_in_place(block.as_mut());
+        self.weigh_columns(block);
     }
 
     /// Turns a block of kernels (rows × m) into features, in place.

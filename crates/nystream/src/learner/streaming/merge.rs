@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build};
-use crate::solver::{NystromSums, RecursiveRidge, move_sums};
+use crate::solver::{NystromSums, RecursiveRidge, Whitening, move_sums};
 
 impl StreamingRidge {
     /// A learner without rows that has this one's kernel, atoms and ridge from the start. None while this one is in its
@@ -30,7 +30,7 @@ impl StreamingRidge {
             leader.dictionary().clone(),
             self.outputs,
             leader.ridge(),
-            leader.sums().is_whitened(),
+            leader.sums().is_precise(),
         )?
         .with_loss(leader.loss());
         let mut empty = Self::new(self.options.clone(), self.outputs)?;
@@ -127,16 +127,21 @@ impl StreamingRidge {
 
 fn join(mine: &RecursiveRidge, theirs: &RecursiveRidge, budget: usize, seed: u64) -> Result<RecursiveRidge> {
     let kernel = *mine.kernel();
-    let precise = mine.sums().is_whitened() && theirs.sums().is_whitened();
+    let precise = mine.sums().is_precise() && theirs.sums().is_precise();
     let (a, b) = (mine.dictionary(), theirs.dictionary());
     if a.atoms() == b.atoms() && a.weights() == b.weights() {
-        // Sums of features add up if γ, and so the features, are the same; sums of kernels always do.
-        let features = precise && a.leverage_ridge() == b.leverage_ridge();
-        let kept = |sums: &NystromSums| if features { sums.clone() } else { sums.to_kernels() };
-        let mut sums = kept(mine.sums());
-        sums.merge(&kept(theirs.sums()))?;
-        let leverage_ridge = a.leverage_ridge().max(b.leverage_ridge());
-        let dictionary = a.with_leverage_ridge(leverage_ridge)?;
+        let dictionary = a.with_leverage_ridge(a.leverage_ridge().max(b.leverage_ridge()))?;
+        // Sums of kernels add up as they are, sums of features if γ, and so the features, are the same.
+        let kept = |learner: &RecursiveRidge| -> Result<NystromSums> {
+            let sums = learner.sums();
+            match precise {
+                false => Ok(sums.to_kernels()),
+                true if sums.is_whitened() && *learner.dictionary() == dictionary => Ok(sums.clone()),
+                true => sums.to_features_of(Whitening::new(&kernel, &dictionary, None)?),
+            }
+        };
+        let mut sums = kept(mine)?;
+        sums.merge(&kept(theirs)?)?;
         return Ok(RecursiveRidge::from_sums(kernel, dictionary, sums, mine.ridge())?.with_loss(mine.loss()));
     }
     let mut union: RowBlock = a.atoms().clone();

@@ -297,7 +297,7 @@ fn renewed(
     let numbers = chosen.indices().iter().map(number).collect();
     let new_atoms = chosen.indices().iter().filter(|&&place| place as usize >= old.len()).count();
     let to = Dictionary::new(chosen.atoms().clone(), chosen.weights().to_vec(), numbers, old.leverage_ridge())?;
-    let sums = move_sums(&kernel, learner.sums(), old, &to, learner.sums().is_whitened())?;
+    let sums = move_sums(&kernel, learner.sums(), old, &to, learner.sums().is_precise())?;
     let fixed = SolverOptions { ridge: Ridge::Fixed(learner.ridge()), intercept: true };
     let held = learner.sums().solve(&kernel, old, &fixed)?.captured;
     let kept = sums.solve(&kernel, &to, &fixed)?.captured;
