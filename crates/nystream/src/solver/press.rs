@@ -6,13 +6,16 @@
 //! Σφφᵀ = QTQᵀ, T tridiagonal, and z = Qᵀφ every μ costs O(nm): h = 1/n + zᵀ(T + μI)⁻¹z.
 
 use faer::Mat;
+use pulp::Simd;
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::linalg::{ShiftedTridiagonal, Tridiagonal};
+use crate::linalg::{ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, multiply_add, vectorised};
 
-/// Ridges tried.
+/// Ridges to choose from, down from the largest.
 const STEPS: usize = 40;
+/// One in so many of them is tried first, then those between the best one and its neighbours.
+const STRIDE: usize = 4;
 /// Fewer features than this of all rows together are not worth handing to other threads.
 const PARALLEL_FEATURES: usize = 1 << 14;
 /// Least share of a left-out prediction that the other rows have: below, rounding rules.
@@ -52,13 +55,21 @@ pub fn press_ridge(mut features: Mat<f64>, codes: &[f64], floor: f64) -> Result<
     };
     let memory = || LeftOut::new(count, outputs);
     let few = count * width < PARALLEL_FEATURES;
-    let steps = (0..STEPS + 1).into_par_iter().with_min_len(if few { STEPS + 1 } else { 1 });
-    let scores: Vec<Option<f64>> = steps.map_init(memory, score).collect();
-    let mut best = None;
-    for (step, score) in scores.into_iter().enumerate() {
-        if let Some(score) = score.filter(|&score| best.is_none_or(|(least, _)| score < least)) {
-            best = Some((score, step));
+    let mut best: Option<(f64, usize)> = None;
+    let mut try_all = |steps: Vec<usize>| {
+        let least = if few { steps.len() } else { 1 };
+        let scores: Vec<_> =
+            steps.par_iter().with_min_len(least.max(1)).map_init(memory, |m, &s| score(m, s)).collect();
+        for (step, score) in steps.into_iter().zip(scores) {
+            if let Some(score) = score.filter(|&score| best.is_none_or(|(least, _)| score < least)) {
+                best = Some((score, step));
+            }
         }
+        best.map(|(_, step)| step)
+    };
+    if let Some(step) = try_all((0..=STEPS).step_by(STRIDE).collect()) {
+        let near = (step + 1).saturating_sub(STRIDE)..(step + STRIDE).min(STEPS + 1);
+        try_all(near.filter(|&other| other != step).collect());
     }
     let Some((_, step)) = best else { return Ok((high, Vec::new())) };
     let mut errors = memory();
@@ -95,17 +106,34 @@ impl LeftOut {
         self.fitted.fill(0.0);
         self.solved.fill(0.0);
         let mut sides = vec![0.0; turned.ncols()];
-        for (j, column) in features.col_iter().enumerate() {
+        for j in 0..features.ncols() {
             let (ratio, inverse) = shifted.step(j);
-            for (z, (solved, leverage)) in column.iter().zip(self.solved.iter_mut().zip(&mut self.leverages)) {
-                *solved = z - ratio * *solved;
-                *leverage += *solved * *solved * inverse;
-            }
+            let (column, solved) = (features.col_as_slice(j), &mut self.solved[..]);
+            vectorised(Solve { column, ratio, inverse, solved, leverages: &mut self.leverages });
             for (t, (side, fitted)) in sides.iter_mut().zip(self.fitted.chunks_exact_mut(count)).enumerate() {
                 *side = turned[(j, t)] - ratio * *side;
-                let factor = *side * inverse;
-                fitted.iter_mut().zip(&self.solved).for_each(|(fitted, solved)| *fitted += factor * solved);
+                add_scaled(fitted, *side * inverse, &self.solved);
             }
+        }
+    }
+}
+
+/// One more feature of every row: L⁻¹z goes on by one, and with it the leverage.
+struct Solve<'a> {
+    column: &'a [f64],
+    ratio: f64,
+    inverse: f64,
+    solved: &'a mut [f64],
+    leverages: &'a mut [f64],
+}
+
+impl Vectorised for Solve<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
+        let Self { column, ratio, inverse, solved, leverages } = self;
+        for (z, (solved, leverage)) in column.iter().zip(solved.iter_mut().zip(leverages)) {
+            *solved = multiply_add::<FMA>(-ratio, *solved, *z);
+            *leverage = multiply_add::<FMA>(*solved * *solved, inverse, *leverage);
         }
     }
 }
