@@ -134,8 +134,8 @@ impl NystromSums {
     }
 
     fn through(&self, map: &Mat<f64>, basis: Basis) -> Self {
-        let gram = map * self.gram.to_matrix() * map.transpose();
-        self.rebuilt(basis, &gram, &(map * self.beside()))
+        let half = (map * self.gram.to_matrix()).transpose().to_owned();
+        self.rebuilt(basis, &(map * &half), &(map * self.beside()))
     }
 
     fn rebuilt(&self, basis: Basis, gram: &Mat<f64>, beside: &Mat<f64>) -> Self {
