@@ -1,4 +1,4 @@
-//! Merging two dictionaries (DISQUEAK).
+//! Merging two dictionaries (DISQUEAK), scored at γ.
 
 use super::Squeak;
 use crate::error::{Error, Result};
@@ -44,8 +44,8 @@ impl Squeak {
         self.least_oversampling = self.least_oversampling.min(other.least_oversampling);
         self.scorer.set_largest_jitter(other.scorer.largest_jitter());
         self.merged = true;
-        // Two errors of ε(ΦΦᵀ + γI), one of each dictionary, add up to ε(ΦΦᵀ + 2γI): hence (1+ε)γ.
-        self.rescore((1.0 + self.options.accuracy) * self.leverage_ridge)?;
+        // At γ, as a block's, where DISQUEAK has (1+ε)γ: see the departures of this module.
+        self.rescore(self.leverage_ridge)?;
         self.enforce_budget()?;
         Ok(self)
     }

@@ -12,9 +12,9 @@
 //!
 //! - Eq. 7 at the next point or block, whose rows add the same to both sides, is within [τ/α, τ], α = (1+ε)/(1−ε).
 //!   Lemma 1 assumes only the upper half, which gives τ̃ ≤ τ; τ/α ≤ τ̃ needs the lower half too (`tests/lemma.rs`).
-//! - Of two dictionaries the errors add up to ε(ΦΦᵀ + 2γI), so (1−ε) φᵀ(ΦSSᵀΦᵀ + (1+ε)γI)⁻¹φ is within [τ/α, τ] with
-//!   α = (1+3ε)/(1−ε): the estimator for merging. In kernels it is (1−ε)/((1+ε)γ)·(k − kᵀS(SᵀKS + (1+ε)γI)⁻¹Sᵀk);
-//!   with 1/γ in front it could exceed τ by 1+ε.
+//! - Of two dictionaries the errors add up to ε(ΦΦᵀ + 2γI). With M = ΦSSᵀΦᵀ of both, M + γI ≼ (1+2ε)(ΦΦᵀ + γI), so Eq. 7
+//!   is at least τ/α, α = (1+2ε)/(1−ε), which is what accuracy rests on; and M + γI ≽ (M + (1+ε)γI)/(1+ε) ≽
+//!   (1−ε)/(1+ε)·(ΦΦᵀ + γI), so it is at most (1+ε)τ, which is what the size rests on.
 //! - It is accurate at (ε, γ′) for every γ′ ≥ γ, by its definition. So when the budget is exceeded γ may be raised
 //!   without starting again: atoms are scored anew at γ′ and fall. d_eff(γ) falls at most as fast as 1/γ (SQUEAK calls
 //!   it "inversely proportional"), so γ is multiplied by atoms/budget, at least 1.1, until the atoms fit.
@@ -27,6 +27,10 @@
 //!   an atom instead of one a copy.
 //! - Line 5's floor p̃/2 is kept for single points only. Under it every row would stay nearly whole for several blocks.
 //!   It is also why Alg. 1 does not keep p̃ ≤ τ, as its text says: a new point starts at ½ at least.
+//! - A merge scores at γ, as a block does, where DISQUEAK has (1+ε)γ, which gives [τ/α, τ] with α = (1+3ε)/(1−ε). Scores are
+//!   then up to 1+ε higher. They never fall below τ/α with a smaller α, so q̄ may be smaller; they may exceed τ by 1+ε, so
+//!   the theorem allows for 1+ε times as many atoms. At (1+ε)γ every merge took copies that a single run had kept, and p̃
+//!   never rises again.
 //! - Each atom keeps the q̄ of its arrival, so that q̄ can grow with the stream and dictionaries with different q̄ merge.
 //! - The lazy schedule is ours: leaving a probability too large costs space, never accuracy. A row's score alone in the
 //!   dictionary, τ/(1+τ), is at least its score within its block.
@@ -160,6 +164,21 @@ impl Squeak {
         self.scorer.largest_jitter()
     }
 
+    /// A copy whose atoms, rows that wait included, have been scored once more at γ in force, and fell to their scores where
+    /// they stood above them.
+    ///
+    /// That is the case of old atoms under [`Schedule::Lazy`], and of the latest rows under [`Schedule::PerPoint`], which
+    /// line 5 lets fall by no more than half a step. The promise is the same: scores of an accurate dictionary are
+    /// within [τ/α, τ], with new rows or without.
+    pub fn rescored(&self) -> Result<Self> {
+        let mut copy = self.clone();
+        copy.flush()?;
+        if copy.atoms.len() > 0 {
+            copy.rescore(copy.leverage_ridge)?;
+        }
+        Ok(copy)
+    }
+
     /// Checks rows before any is learnt.
     fn check(&self, rows: Rows) -> Result<()> {
         checked_diagonal(&self.options.kernel, rows)?;
@@ -211,7 +230,11 @@ impl Squeak {
 
     fn theorem(&self, effective_dim: f64, oversampling: u64) -> TheoremConstants {
         let options = &self.options;
-        let score_factor = if self.merged { options.merged_factor() } else { options.sequential_factor() };
+        // How far below and above their true values scores may be.
+        let (score_factor, above) = match self.merged {
+            true => (options.merged_factor(), 1.0 + options.accuracy),
+            false => (options.sequential_factor(), 1.0),
+        };
         let needed = options.theorem_oversampling(self.rows_seen(), score_factor);
         TheoremConstants {
             accuracy: options.accuracy,
@@ -219,7 +242,7 @@ impl Squeak {
             score_factor,
             dimension_factor: None,
             oversampling: needed,
-            atoms: 3.0 * oversampling as f64 * effective_dim,
+            atoms: 3.0 * above * oversampling as f64 * effective_dim,
             error_bound: self.leverage_ridge / (1.0 - options.accuracy),
             promised: self.least_oversampling as f64 >= needed,
         }

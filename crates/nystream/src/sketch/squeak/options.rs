@@ -40,7 +40,7 @@ pub enum Oversampling {
     Fixed(u64),
     /// What the theorem asks for at n rows. n starts as `expected_rows` and doubles whenever there are more; rows from
     /// before a doubling keep their copies, so the promise of the theorem is kept up to `expected_rows` rows. After
-    /// merging it asks for (1+3ε)/(1+ε) times as many, which [`Fixed`](Self::Fixed) can provide.
+    /// merging it asks for (1+2ε)/(1+ε) times as many, which [`Fixed`](Self::Fixed) can provide.
     Theorem {
         /// The first guess of n.
         expected_rows: u64,
@@ -135,9 +135,9 @@ impl SqueakOptions {
         (1.0 + self.accuracy) / (1.0 - self.accuracy)
     }
 
-    /// α = (1+3ε)/(1−ε) of the merge estimator.
+    /// α = (1+2ε)/(1−ε) after a merge.
     pub(super) fn merged_factor(&self) -> f64 {
-        (1.0 + 3.0 * self.accuracy) / (1.0 - self.accuracy)
+        (1.0 + 2.0 * self.accuracy) / (1.0 - self.accuracy)
     }
 
     /// The theorem's q̄ = 39 α log(2n/δ)/ε² at n rows.

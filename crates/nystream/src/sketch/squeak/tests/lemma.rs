@@ -88,9 +88,10 @@ fn the_printed_assumption_does_not_give_the_lower_bound() {
     assert!((0.5 * squeak.scores[1] - 0.5 / 12.0).abs() < 1e-12 && 0.5 / 12.0 < 1.0 / 9.0);
 }
 
+/// τ/α ≤ τ̃ with α = (1+2ε)/(1−ε) = 4, on which accuracy rests, and τ̃ ≤ (1+ε)τ, on which the size rests.
 #[test]
-fn merged_scores_are_within_their_alpha_while_both_dictionaries_are_accurate() {
-    let (mut accurate, mut merges) = (0, 0);
+fn merged_scores_are_within_their_bounds_while_both_dictionaries_are_accurate() {
+    let (mut accurate, mut merges, mut above) = (0, 0, 0);
     for (kernel, gamma) in oracle::kernels().into_iter().zip([0.5, 0.5, 5.0]) {
         for seed in 0..8 {
             let block = oracle::normal_rows(60, 2, 200 + seed);
@@ -115,10 +116,12 @@ fn merged_scores_are_within_their_alpha_while_both_dictionaries_are_accurate() {
             if both {
                 for (number, raw) in numbers.into_iter().zip(&merged.scores) {
                     let (score, exact) = (0.5 * raw, exact[number]);
-                    assert!(score <= exact * (1.0 + 1e-9) && score >= exact / 5.0 * (1.0 - 1e-9), "{score} {exact}");
+                    assert!(score >= exact / 4.0 * (1.0 - 1e-9), "{score} {exact}");
+                    assert!(score <= exact * 1.5 * (1.0 + 1e-9), "{score} {exact}");
+                    above += usize::from(score > exact);
                 }
             }
         }
     }
-    assert!(accurate * 2 > merges, "{accurate} of {merges}");
+    assert!(accurate * 2 > merges, "{accurate} of {merges}, {above} scores above the true ones");
 }

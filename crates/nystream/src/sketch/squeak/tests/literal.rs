@@ -67,15 +67,14 @@ impl Problem {
         }
     }
 
-    /// The union of two, scored with (1+ε)γ.
+    /// The union of two, scored at γ by Eq. 7: our departure from DISQUEAK, which has (1+ε)γ.
     fn merge(&self, mut left: Literal, mut right: Literal) -> Literal {
         let seed = left.rng.bits() ^ right.rng.bits().rotate_left(32);
         left.rng = Generator::with_stream(seed, MERGE_STREAM);
         left.copies.extend(right.copies);
         left.probabilities.extend(right.probabilities);
-        let ridge = (1.0 + self.accuracy) * self.gamma;
-        let unexplained = self.unexplained(&left, ridge);
-        let scores: Vec<f64> = unexplained.iter().map(|u| (1.0 - self.accuracy) / ridge * u).collect();
+        let unexplained = self.unexplained(&left, self.gamma);
+        let scores: Vec<f64> = unexplained.iter().map(|u| (1.0 - self.accuracy) / self.gamma * u).collect();
         self.shrink(&mut left, &scores, false);
         left
     }
@@ -165,6 +164,33 @@ fn a_merge_equals_its_definition_draw_for_draw() {
             assert_same(&merged, &problem.merge(left, right), &format!("{kernel:?}, seed {seed}"));
         }
     }
+}
+
+#[test]
+fn scoring_once_more_equals_eq_7_without_new_rows_draw_for_draw() {
+    for kernel in oracle::kernels() {
+        for (seed, schedule) in [Schedule::PerPoint, Schedule::Blocks { rows: 13 }].into_iter().enumerate() {
+            let block = oracle::normal_rows(50, 2, 75);
+            let (problem, mut options) = problem(&kernel, block.rows(), seed as u64);
+            options.schedule = schedule;
+            let squeak = squeak_of(&options, block.rows());
+            let before = bytes(&squeak);
+            let again = squeak.rescored().unwrap();
+            assert!(bytes(&squeak) == before && again.rows_seen() == 50);
+            let mut literal = start(seed as u64);
+            match schedule {
+                Schedule::PerPoint => (0..50).for_each(|_| problem.step(&mut literal, 1, true)),
+                // The last 11 rows wait.
+                _ => [13, 13, 13, 11].into_iter().for_each(|size| problem.step(&mut literal, size, false)),
+            }
+            let scores: Vec<f64> = problem.unexplained(&literal, 0.8).iter().map(|u| 0.7 / 0.8 * u).collect();
+            problem.shrink(&mut literal, &scores, false);
+            assert_same(&again, &literal, &format!("{kernel:?}, {schedule:?}"));
+            assert!(again.atoms() < squeak.dictionary().unwrap().len());
+        }
+    }
+    let empty = Squeak::new(SqueakOptions::new(Kernel::Linear, 1.0)).unwrap();
+    assert_eq!(empty.rescored().unwrap().rows_seen(), 0);
 }
 
 /// Lazy scores against Eq. 7 with the row added alone.
