@@ -11,6 +11,21 @@ pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().fold(f64::NEG_INFINITY, f64::max)
 }
 
+/// Standard deviation of a sample; NaN of fewer than two values.
+pub(crate) fn deviation(values: &[f64]) -> f64 {
+    let centre = mean(values.iter().copied());
+    let squares: f64 = values.iter().map(|value| (value - centre).powi(2)).sum();
+    (squares / (values.len() as f64 - 1.0)).sqrt()
+}
+
+/// The mean of `a` over that of `b`, and its standard error by the first terms of its expansion, for samples that do not
+/// depend on each other.
+pub(crate) fn quotient(a: &[f64], b: &[f64]) -> (f64, f64) {
+    let value = mean(a.iter().copied()) / mean(b.iter().copied());
+    let relative = |sample: &[f64]| (deviation(sample) / mean(sample.iter().copied())).powi(2) / sample.len() as f64;
+    (value, value * (relative(a) + relative(b)).sqrt())
+}
+
 /// exp of the mean of the logarithms.
 pub(crate) fn geometric_mean(values: impl IntoIterator<Item = f64>) -> f64 {
     mean(values.into_iter().map(f64::ln)).exp()
@@ -95,6 +110,19 @@ mod tests {
         for (z, expected) in [(0.0, 1.0), (1.959_963_985, 0.05), (3.290_526_731, 0.001)] {
             assert!((complementary_error(z / std::f64::consts::SQRT_2) - expected).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn quotients_are_as_far_off_as_their_standard_errors_say() {
+        let mut rng = Generator::new(2);
+        let mut draw = |centre: f64| -> Vec<f64> { (0..50).map(|_| centre + rng.normal()).collect() };
+        let found: Vec<(f64, f64)> = (0..400).map(|_| quotient(&draw(8.0), &draw(5.0))).collect();
+        let values: Vec<f64> = found.iter().map(|pair| pair.0).collect();
+        let stated = mean(found.iter().map(|pair| pair.1));
+        // The deviation of 400 values is itself good to 3.5 %; four times that.
+        assert!((deviation(&values) / stated - 1.0).abs() < 0.14, "{} {stated}", deviation(&values));
+        assert!((mean(values) - 1.6).abs() < 0.02);
+        assert!(quotient(&[2.0], &[1.0]).1.is_nan());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One run of one method on one stream, and many of them at once.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use nystream::rows::Rows;
@@ -10,7 +11,7 @@ use nystream::sketch::{
 use nystream::{Error, Result};
 
 use super::problem::{Problem, Step};
-use super::{ACCURACY, BLOCK, FAILURE_PROB, GROWTH, LEVERAGE_RIDGE};
+use super::{ACCURACY, AGAIN, BLOCK, FAILURE_PROB, GROWTH, LEVERAGE_RIDGE};
 use crate::statistics::{largest, mean};
 
 /// What is run.
@@ -82,6 +83,8 @@ pub(super) struct Run {
     pub worst_copies: f64,
     /// The q̄ that the theorem asks for at the end.
     pub theorem: f64,
+    /// Atoms at the end after [`AGAIN`] further scorings, of runs that were scored once more.
+    pub again: [f64; AGAIN.len()],
 }
 
 /// The runs of one method at one q̄.
@@ -114,23 +117,41 @@ impl Runs {
     }
 }
 
-/// Runs the method with seeds from `first_seed`. The same on any number of threads: every run is a thread's own.
+/// What one seed came to: the dictionary as it stands at every checked step, and a copy of it scored once more.
+type Outcome = (Run, Option<Run>);
+
+/// Runs the method with seeds from `first_seed`.
 pub(super) fn repeat(problem: &Problem, method: Method, q: u64, first_seed: u64, seeds: u64) -> Result<Runs> {
-    let next = AtomicU64::new(0);
-    let work = || -> Result<Vec<(u64, Run)>> {
+    let runs = outcomes(problem, method, q, first_seed..first_seed + seeds, false)?;
+    Ok(Runs { method, oversampling: q, runs: runs.into_iter().map(|(run, _)| run).collect() })
+}
+
+/// The same of SQUEAK, as it stands and scored once more.
+pub(super) fn repeat_both(problem: &Problem, method: Method, q: u64, first_seed: u64, seeds: u64) -> Result<[Runs; 2]> {
+    let both = outcomes(problem, method, q, first_seed..first_seed + seeds, true)?;
+    let (standing, settled): (Vec<Run>, Vec<Option<Run>>) = both.into_iter().unzip();
+    let settled = settled.into_iter().collect::<Option<Vec<Run>>>();
+    let settled = settled.ok_or(Error::Internal("INK scores nothing again"))?;
+    Ok([standing, settled].map(|runs| Runs { method, oversampling: q, runs }))
+}
+
+/// The same on any number of threads: every run is a thread's own.
+fn outcomes(problem: &Problem, method: Method, q: u64, seeds: Range<u64>, settle: bool) -> Result<Vec<Outcome>> {
+    let next = AtomicU64::new(seeds.start);
+    let work = || -> Result<Vec<(u64, Outcome)>> {
         // Alone in its pool, so that small matrices are not shared out to other threads.
         let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build();
         let alone = alone.map_err(|_| Error::Internal("no thread could be started"))?;
         let mut done = Vec::new();
         loop {
             let seed = next.fetch_add(1, Ordering::Relaxed);
-            if seed >= seeds {
+            if seed >= seeds.end {
                 return Ok(done);
             }
-            done.push((seed, alone.install(|| once(problem, method, q, first_seed + seed))?));
+            done.push((seed, alone.install(|| once(problem, method, q, seed, settle))?));
         }
     };
-    let threads = rayon::current_num_threads().min(seeds as usize).max(1);
+    let threads = rayon::current_num_threads().min((seeds.end - seeds.start) as usize).max(1);
     let parts: Result<Vec<_>> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         let joined = handles.into_iter().map(|handle| match handle.join() {
@@ -139,12 +160,12 @@ pub(super) fn repeat(problem: &Problem, method: Method, q: u64, first_seed: u64,
         });
         joined.collect()
     });
-    let mut all: Vec<(u64, Run)> = parts?.into_iter().flatten().collect();
+    let mut all: Vec<(u64, Outcome)> = parts?.into_iter().flatten().collect();
     all.sort_by_key(|&(seed, _)| seed);
-    Ok(Runs { method, oversampling: q, runs: all.into_iter().map(|(_, run)| run).collect() })
+    Ok(all.into_iter().map(|(_, outcome)| outcome).collect())
 }
 
-fn once(problem: &Problem, method: Method, q: u64, seed: u64) -> Result<Run> {
+fn once(problem: &Problem, method: Method, q: u64, seed: u64, settle: bool) -> Result<Outcome> {
     let ink = InkOptions {
         accuracy: ACCURACY,
         failure_prob: FAILURE_PROB,
@@ -156,16 +177,29 @@ fn once(problem: &Problem, method: Method, q: u64, seed: u64) -> Result<Run> {
     match method {
         Method::InkOracle => {
             let mut ink = InkOracle::<ExactOracle>::new(ink)?;
-            follow(problem, q, &mut ink, |ink| ink.atoms().iter().map(|atom| atom.inflation).sum())
+            let sum = |ink: &InkOracle<ExactOracle>| ink.atoms().iter().map(|atom| atom.inflation).sum();
+            Ok((follow(problem, q, &mut ink, sum, |_, _| Ok(()))?, None))
         }
         Method::InkEstimate => {
             let mut ink = InkOracle::<EstimateOracle>::new(ink)?;
-            follow(problem, q, &mut ink, |ink| ink.atoms().iter().map(|atom| atom.inflation).sum())
+            let sum = |ink: &InkOracle<EstimateOracle>| ink.atoms().iter().map(|atom| atom.inflation).sum();
+            Ok((follow(problem, q, &mut ink, sum, |_, _| Ok(()))?, None))
         }
-        Method::Merged2 => merged(problem, q, seed, &[0, n / 2, n]),
-        Method::Merged4 => merged(problem, q, seed, &[0, n / 4, n / 2, 3 * n / 4, n]),
-        Method::MergedLast => merged(problem, q, seed, &[0, n - 1, n]),
-        _ => follow(problem, q, &mut squeak(problem, method, q, seed)?, copies),
+        Method::Merged2 => merged(problem, q, seed, &[0, n / 2, n], settle),
+        Method::Merged4 => merged(problem, q, seed, &[0, n / 4, n / 2, 3 * n / 4, n], settle),
+        Method::MergedLast => merged(problem, q, seed, &[0, n - 1, n], settle),
+        _ => {
+            let mut squeak = squeak(problem, method, q, seed)?;
+            if !settle {
+                return Ok((follow(problem, q, &mut squeak, copies, |_, _| Ok(()))?, None));
+            }
+            let mut settled = Run::nothing_yet();
+            let see = |step: &Step, squeak: &Squeak| settled.see_settled(problem, step, q, squeak);
+            let run = follow(problem, q, &mut squeak, copies, see)?;
+            settled.score_again(&squeak)?;
+            settled.theorem = run.theorem;
+            Ok((run, Some(settled)))
+        }
     }
 }
 
@@ -184,12 +218,13 @@ fn copies(squeak: &Squeak) -> u64 {
     squeak.copies().map(|(left, _)| left).sum()
 }
 
-/// Inserts the stream and judges it at every checked step.
+/// Inserts the stream and judges it at every checked step, where `also` sees it too.
 fn follow<D: SequentialDictionary>(
     problem: &Problem,
     q: u64,
     dictionary: &mut D,
     copies: impl Fn(&D) -> u64,
+    mut also: impl FnMut(&Step, &D) -> Result<()>,
 ) -> Result<Run> {
     let mut run = Run::nothing_yet();
     let mut start = 0;
@@ -198,13 +233,14 @@ fn follow<D: SequentialDictionary>(
         dictionary.flush()?;
         start = step.t;
         run.see(problem, step, q, dictionary, copies(dictionary) as f64)?;
+        also(step, dictionary)?;
     }
     run.theorem = dictionary.report()?.theorem.oversampling;
     Ok(run)
 }
 
 /// Per-point dictionaries of the parts between these rows, merged two by two; judged at the end.
-fn merged(problem: &Problem, q: u64, seed: u64, ends: &[usize]) -> Result<Run> {
+fn merged(problem: &Problem, q: u64, seed: u64, ends: &[usize], settle: bool) -> Result<Outcome> {
     let mut level = Vec::new();
     for (part, range) in ends.windows(2).enumerate() {
         // Seeds of parts are far from those of other runs.
@@ -230,7 +266,13 @@ fn merged(problem: &Problem, q: u64, seed: u64, ends: &[usize]) -> Result<Run> {
     let mut run = Run::nothing_yet();
     run.see(problem, step, q, &whole, copies(&whole) as f64)?;
     run.theorem = whole.report()?.theorem.oversampling;
-    Ok(run)
+    if !settle {
+        return Ok((run, None));
+    }
+    let mut settled = Run { theorem: run.theorem, ..Run::nothing_yet() };
+    settled.see_settled(problem, step, q, &whole)?;
+    settled.score_again(&whole)?;
+    Ok((run, Some(settled)))
 }
 
 impl Run {
@@ -244,7 +286,28 @@ impl Run {
             copies: 0.0,
             worst_copies: 0.0,
             theorem: 0.0,
+            again: [0.0; AGAIN.len()],
         }
+    }
+
+    /// Judges a copy that has been scored once more.
+    fn see_settled(&mut self, problem: &Problem, step: &Step, q: u64, squeak: &Squeak) -> Result<()> {
+        let settled = squeak.rescored()?;
+        self.see(problem, step, q, &settled, copies(&settled) as f64)
+    }
+
+    /// Counts the atoms of copies that have been scored more often.
+    fn score_again(&mut self, squeak: &Squeak) -> Result<()> {
+        let mut copy = squeak.clone();
+        let mut scored = 0;
+        for (atoms, times) in self.again.iter_mut().zip(AGAIN) {
+            while scored < times {
+                copy = copy.rescored()?;
+                scored += 1;
+            }
+            *atoms = copy.atoms() as f64;
+        }
+        Ok(())
     }
 
     fn see(
