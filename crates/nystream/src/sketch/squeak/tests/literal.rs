@@ -168,6 +168,7 @@ fn a_merge_equals_its_definition_draw_for_draw() {
 
 #[test]
 fn scoring_once_more_equals_eq_7_without_new_rows_draw_for_draw() {
+    let mut lost = 0;
     for kernel in oracle::kernels() {
         for (seed, schedule) in [Schedule::PerPoint, Schedule::Blocks { rows: 13 }].into_iter().enumerate() {
             let block = oracle::normal_rows(50, 2, 75);
@@ -186,9 +187,10 @@ fn scoring_once_more_equals_eq_7_without_new_rows_draw_for_draw() {
             let scores: Vec<f64> = problem.unexplained(&literal, 0.8).iter().map(|u| 0.7 / 0.8 * u).collect();
             problem.shrink(&mut literal, &scores, false);
             assert_same(&again, &literal, &format!("{kernel:?}, {schedule:?}"));
-            assert!(again.atoms() < squeak.dictionary().unwrap().len());
+            lost += squeak.dictionary().unwrap().len() - again.atoms();
         }
     }
+    assert!(lost > 0, "nothing ever fell: the test shows little");
     let empty = Squeak::new(SqueakOptions::new(Kernel::Linear, 1.0)).unwrap();
     assert_eq!(empty.rescored().unwrap().rows_seen(), 0);
 }
