@@ -10,7 +10,7 @@
 use std::hint::black_box;
 
 use nystream::kernel::{Kernel, RandomFeatures, SupportSet};
-use nystream::learner::online::{LEARNERS, Learner, LearnerEntry, LearnerSettings, Make, Order, Targets};
+use nystream::learner::online::{LEARNERS, Learner, LearnerEntry, LearnerSettings, Make, Order, Targets, find};
 use nystream::learner::streaming::{StreamingOptions, StreamingRidge};
 use nystream::persist::Container;
 use nystream::random::Generator;
@@ -40,8 +40,12 @@ const ROUND_TARGET: f64 = 1.2;
 /// How many times the bare evaluations a round may take, learners of first order.
 const BARE_TARGET: f64 = 2.0;
 
-/// Times all learners on all sets that are there. `rows` shortens them.
-pub fn run(rows: Option<usize>, seed: u64) -> Outcome {
+/// Times these learners, or all if none is named, on all sets that are there. `rows` shortens them.
+pub fn run(rows: Option<usize>, seed: u64, names: &[String]) -> Outcome {
+    let learners: Vec<&'static LearnerEntry> = match names {
+        [] => LEARNERS.to_vec(),
+        names => names.iter().map(|name| Ok(find(name)?)).collect::<Outcome<_>>()?,
+    };
     for (set, dense) in SETS {
         let kind = if dense { "dense" } else { "sparse" };
         let Some(path) = Data::find(set) else {
@@ -61,7 +65,7 @@ pub fn run(rows: Option<usize>, seed: u64) -> Outcome {
             WARM_ROWS + 1,
             WARM_ROWS + timed_rows,
         );
-        let measured = threads(1)?.install(|| measure(&data, timed_rows))?;
+        let measured = threads(1)?.install(|| measure(&learners, &data, timed_rows))?;
         print(&measured, set == JUDGED_SET);
     }
     Ok(())
@@ -135,9 +139,9 @@ impl Running {
     }
 }
 
-fn measure(data: &Data, timed_rows: usize) -> Outcome<Vec<Measured>> {
+fn measure(learners: &[&'static LearnerEntry], data: &Data, timed_rows: usize) -> Outcome<Vec<Measured>> {
     let blocks = timed_rows.div_ceil(BLOCK);
-    let mut subjects = LEARNERS.iter().map(|entry| Subject::new(entry, data, blocks)).collect::<Outcome<Vec<_>>>()?;
+    let mut subjects = learners.iter().map(|entry| Subject::new(entry, data, blocks)).collect::<Outcome<Vec<_>>>()?;
     let mut out = Vec::with_capacity(BLOCK);
     for _ in 0..TURNS {
         for subject in &mut subjects {

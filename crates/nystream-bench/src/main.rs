@@ -84,7 +84,10 @@ fn run(options: &Options) -> Outcome<bool> {
             }
             Name::Rows => rows::run(),
             Name::Learners => {
-                learners::run(options.rows, options.seed).and_then(|()| learner_length::run(options.rows, options.seed))
+                learners::run(options.rows, options.seed, &options.learners).and_then(|()| match options.learners[..] {
+                    [] => learner_length::run(options.rows, options.seed),
+                    _ => Ok(()),
+                })
             }
             Name::Stream => stream::run(scratch.path(), options.rows),
             Name::Accuracy => accuracy::run(&options.out, options.seed),

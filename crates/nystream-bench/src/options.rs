@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 /// Shown with `--help` and after a mistake.
 pub const USAGE: &str = "\
-cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
+cargo xtask bench [NAME...] [--rows N] [--seed N] [--learner NAME] [--out DIR]
 
   kernel         Gaussian blocks beside scikit-learn's rbf_kernel
   fit            Nystroem ridge regression beside scikit-learn, and beside a matrix product
@@ -20,6 +20,7 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--out DIR]
   --rows N       rows of the larger file of `memory`, of the longest stream of `sketch`, of `stream` and of `learners`;
                  targets that need the full size are then not judged
   --seed N       of `accuracy`, and of the order of rows of `learners` (default: 1)
+  --learner NAME of `learners`: this one alone; may be given several times
   --out DIR      for scratch files and the tuned peer's results (default: target/bench)
 ";
 
@@ -84,6 +85,8 @@ pub struct Options {
     pub names: Vec<Name>,
     pub rows: Option<usize>,
     pub seed: u64,
+    /// All of them if none is named.
+    pub learners: Vec<String>,
     pub out: PathBuf,
 }
 
@@ -91,7 +94,7 @@ impl Options {
     /// Reads the arguments; `None` if help was asked for.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
         let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
-        let mut options = Self { names: Vec::new(), rows: None, seed: 1, out };
+        let mut options = Self { names: Vec::new(), rows: None, seed: 1, learners: Vec::new(), out };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} wants a value"));
@@ -105,6 +108,7 @@ impl Options {
                     options.rows = Some(rows);
                 }
                 "--seed" => options.seed = number("--seed", &value()?)?,
+                "--learner" => options.learners.push(value()?),
                 "--out" => options.out = PathBuf::from(value()?),
                 word => options.names.push(Name::parse(word).ok_or_else(|| format!("no benchmark '{word}'"))?),
             }
@@ -131,9 +135,10 @@ mod tests {
     #[test]
     fn without_names_the_usual_ones_run() {
         assert_eq!(parse("").unwrap().unwrap().names, Name::USUAL);
-        let some = parse("csv --rows 1000 kernel-block --seed 7 --out x").unwrap().unwrap();
-        let names = vec![Name::Csv, Name::KernelBlock];
-        assert_eq!(some, Options { names, rows: Some(1000), seed: 7, out: PathBuf::from("x") });
+        let some =
+            parse("csv --rows 1000 kernel-block --learner nogd --seed 7 --learner fogd --out x").unwrap().unwrap();
+        let (names, learners) = (vec![Name::Csv, Name::KernelBlock], vec!["nogd".to_owned(), "fogd".to_owned()]);
+        assert_eq!(some, Options { names, rows: Some(1000), seed: 7, learners, out: PathBuf::from("x") });
         assert_eq!(parse("csv --help"), Ok(None));
     }
 

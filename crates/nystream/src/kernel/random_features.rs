@@ -16,6 +16,8 @@ use crate::rows::Row;
 
 /// Columns of a row taken together: each sum that is loaded and stored takes up as many products.
 const COLUMNS: usize = 8;
+/// Angles are computed for whole halves of groups.
+const HALF: usize = LANES / 2;
 /// Registers of angles whose sines are taken together.
 const ABREAST: usize = 4;
 /// Bytes that the frequencies may take.
@@ -121,17 +123,28 @@ impl Vectorised for FeatureTask<'_> {
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let Self { map, x, weights, out, sum } = self;
         let (sines, cosines) = out.split_at_mut(out.len() / 2);
-        // Angles take the places of the sines.
-        map.angles::<FMA, S>(simd, x, sines);
         // No angle is larger than the product of the norms.
         let small = map.largest * x.squared_norm().sqrt() < LARGEST;
-        if FMA && small && LANES.is_multiple_of(ABREAST * S::F64_LANES) {
-            in_registers(simd, map.scale, sines, cosines);
+        let fast = FMA && small && HALF.is_multiple_of(ABREAST * S::F64_LANES);
+        // Angles take the places of the sines; there are none past the last half of a group that has a frequency.
+        let used = if fast { map.frequencies.next_multiple_of(HALF) } else { sines.len() };
+        map.angles::<FMA, S>(simd, x, &mut sines[..used]);
+        if fast {
+            sines[used..].fill(0.0);
+            let (for_sines, for_cosines) = weights.split_at(weights.len() / 2);
+            let (weights, places) =
+                ((&for_sines[..used], &for_cosines[..used]), (&mut sines[..used], &mut cosines[..used]));
+            let whole = in_registers(simd, map.scale, weights, places);
+            let absent = map.frequencies..used;
+            *sum = whole - dot(&cosines[absent.clone()], &for_cosines[absent]);
         } else {
             in_lanes::<FMA>(map.scale, sines, cosines);
         }
         // The cosine of a frequency that is not there is not 0.
         cosines[map.frequencies..].fill(0.0);
+        if fast {
+            return;
+        }
         let (weights, weights_rest) = weights.as_chunks::<LANES>();
         let (out, out_rest) = out.as_chunks::<LANES>();
         debug_assert!(weights_rest.is_empty() && out_rest.is_empty(), "whole groups");
@@ -146,24 +159,23 @@ impl Vectorised for FeatureTask<'_> {
 }
 
 impl RandomFeatures {
-    /// Inner products of a row with all frequencies.
+    /// Inner products of a row with the first frequencies, a multiple of [`HALF`].
     #[inline(always)]
     fn angles<const FMA: bool, S: Simd>(&self, simd: S, x: Row, out: &mut [f64]) {
         let groups = self.frequencies.div_ceil(LANES);
         let column = |k: usize| &self.columns[k * groups..(k + 1) * groups];
-        let sums = &mut out.as_chunks_mut::<LANES>().0[..groups];
         match within(x, self.features) {
-            Row::Dense([]) | Row::Sparse { indices: [], .. } => sums.fill([0.0; LANES]),
+            Row::Dense([]) | Row::Sparse { indices: [], .. } => out.fill(0.0),
             Row::Dense(point) => {
                 for (g, values) in point.chunks(COLUMNS).enumerate() {
                     let columns = first_few(values.len(), |i| column(g * COLUMNS + i));
-                    add_columns::<FMA, S>(simd, columns, values, g > 0, sums);
+                    add_columns::<FMA, S>(simd, columns, values, g > 0, out);
                 }
             }
             Row::Sparse { indices, values } => {
                 for (g, (indices, values)) in indices.chunks(COLUMNS).zip(values.chunks(COLUMNS)).enumerate() {
                     let columns = first_few(values.len(), |i| column(indices[i] as usize));
-                    add_columns::<FMA, S>(simd, columns, values, g > 0, sums);
+                    add_columns::<FMA, S>(simd, columns, values, g > 0, out);
                 }
             }
         }
@@ -183,45 +195,66 @@ fn add_columns<const FMA: bool, S: Simd>(
     columns: [&[Lanes]; COLUMNS],
     values: &[f64],
     begun: bool,
-    sums: &mut [[f64; LANES]],
+    sums: &mut [f64],
 ) {
     let values: [f64; COLUMNS] = std::array::from_fn(|i| values.get(i).copied().unwrap_or(0.0));
+    let (whole, half) = sums.as_chunks_mut::<LANES>();
     // Of the same length, as the compiler then knows.
-    let columns = columns.map(|column| &column[..sums.len()]);
-    let spread = values.map(|value| simd.splat_f64s(value));
-    for (g, sums) in sums.iter_mut().enumerate() {
-        let (registers, rest) = S::as_mut_simd_f64s(sums);
-        if !FMA || !rest.is_empty() {
-            for i in 0..LANES {
-                let sum = if begun { sums[i] } else { 0.0 };
-                sums[i] = (0..COLUMNS).fold(sum, |sum, c| multiply_add::<FMA>(columns[c][g].0[i], values[c], sum));
-            }
-            continue;
-        }
-        for (i, register) in registers.iter_mut().enumerate() {
-            let number = |c: usize| S::as_simd_f64s(&columns[c][g].0).0[i];
-            let first = simd.mul_f64s(number(0), spread[0]);
-            let mut sum = if begun { simd.mul_add_f64s(number(0), spread[0], *register) } else { first };
-            for c in 1..COLUMNS {
-                sum = simd.mul_add_f64s(number(c), spread[c], sum);
-            }
-            *register = sum;
-        }
+    let firsts = columns.map(|column| &column[..whole.len()]);
+    for (g, sums) in whole.iter_mut().enumerate() {
+        add_group::<FMA, S, LANES>(simd, firsts.map(|column| &column[g].0), &values, begun, sums);
+    }
+    if let Some(sums) = half.first_chunk_mut::<HALF>() {
+        let lasts = columns.map(|column| &column[whole.len()].0.as_chunks::<HALF>().0[0]);
+        add_group::<FMA, S, HALF>(simd, lasts, &values, begun, sums);
     }
 }
 
-/// Sines in place of the angles, and cosines, both times `scale`.
+/// The same of a group, or of half a group.
 #[inline(always)]
-fn in_registers<S: Simd>(simd: S, scale: f64, angles: &mut [f64], cosines: &mut [f64]) {
-    let scale = simd.splat_f64s(scale);
-    let sines = S::as_mut_simd_f64s(angles).0.as_chunks_mut::<ABREAST>().0;
-    for (sines, cosines) in sines.iter_mut().zip(S::as_mut_simd_f64s(cosines).0.as_chunks_mut::<ABREAST>().0) {
-        let (s, c) = sin_cos_registers(simd, *sines);
+fn add_group<const FMA: bool, S: Simd, const N: usize>(
+    simd: S,
+    columns: [&[f64; N]; COLUMNS],
+    values: &[f64; COLUMNS],
+    begun: bool,
+    sums: &mut [f64; N],
+) {
+    let (registers, rest) = S::as_mut_simd_f64s(sums);
+    if !FMA || !rest.is_empty() {
+        for i in 0..N {
+            let sum = if begun { sums[i] } else { 0.0 };
+            sums[i] = (0..COLUMNS).fold(sum, |sum, c| multiply_add::<FMA>(columns[c][i], values[c], sum));
+        }
+        return;
+    }
+    let spread = values.map(|value| simd.splat_f64s(value));
+    for (i, register) in registers.iter_mut().enumerate() {
+        let number = |c: usize| S::as_simd_f64s(columns[c]).0[i];
+        let first = simd.mul_f64s(number(0), spread[0]);
+        let mut sum = if begun { simd.mul_add_f64s(number(0), spread[0], *register) } else { first };
+        for c in 1..COLUMNS {
+            sum = simd.mul_add_f64s(number(c), spread[c], sum);
+        }
+        *register = sum;
+    }
+}
+
+/// Sines in place of the angles, and cosines, both times `scale`; gives their sum times the weights of both.
+#[inline(always)]
+fn in_registers<S: Simd>(simd: S, scale: f64, weights: (&[f64], &[f64]), places: (&mut [f64], &mut [f64])) -> f64 {
+    let sines = S::as_mut_simd_f64s(places.0).0.as_chunks_mut::<ABREAST>().0;
+    let cosines = S::as_mut_simd_f64s(places.1).0.as_chunks_mut::<ABREAST>().0;
+    let for_sines = S::as_simd_f64s(weights.0).0.as_chunks::<ABREAST>().0;
+    let for_cosines = S::as_simd_f64s(weights.1).0.as_chunks::<ABREAST>().0;
+    let mut totals = [simd.splat_f64s(0.0); 2];
+    for ((s, c), (s_weights, c_weights)) in sines.iter_mut().zip(cosines).zip(for_sines.iter().zip(for_cosines)) {
+        (*s, *c) = sin_cos_registers(simd, *s, scale);
         for i in 0..ABREAST {
-            sines[i] = simd.mul_f64s(s[i], scale);
-            cosines[i] = simd.mul_f64s(c[i], scale);
+            totals[0] = simd.mul_add_f64s(s[i], s_weights[i], totals[0]);
+            totals[1] = simd.mul_add_f64s(c[i], c_weights[i], totals[1]);
         }
     }
+    simd.reduce_sum_f64s(simd.add_f64s(totals[0], totals[1]))
 }
 
 /// The same without explicit vectors, for angles of any size.
@@ -235,6 +268,11 @@ fn in_lanes<const FMA: bool>(scale: f64, angles: &mut [f64], cosines: &mut [f64]
             cosines[i] *= scale;
         }
     }
+}
+
+#[inline(always)]
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 /// The row in columns below this.

@@ -74,10 +74,14 @@ fn look_again(x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
     }
 }
 
-/// The same of a few registers, of arguments up to [`LARGEST`], where multiply-adds are fused. Written with explicit
-/// vectors: left to itself, the compiler moves most of the numbers to memory and back.
+/// `scale` times both, of a few registers, of arguments up to [`LARGEST`], where multiply-adds are fused. Written with
+/// explicit vectors: left to itself, the compiler moves most of the numbers to memory and back.
 #[inline(always)]
-pub(super) fn sin_cos_registers<const N: usize, S: Simd>(simd: S, x: [S::f64s; N]) -> ([S::f64s; N], [S::f64s; N]) {
+pub(super) fn sin_cos_registers<const N: usize, S: Simd>(
+    simd: S,
+    x: [S::f64s; N],
+    scale: f64,
+) -> ([S::f64s; N], [S::f64s; N]) {
     let constant = |value: f64| simd.splat_f64s(value);
     let bits = |value: S::f64s| simd.transmute_u64s_f64s(value);
     let shifted = |value: S::u64s, by: u32| -> S::u64s {
@@ -97,19 +101,21 @@ pub(super) fn sin_cos_registers<const N: usize, S: Simd>(simd: S, x: [S::f64s; N
         r[i] = simd.mul_add_f64s(n, constant(-FUSED_HALF_PI[1]), first);
         squared[i] = simd.mul_f64s(r[i], r[i]);
     }
-    let (mut s, mut c) = ([constant(SIN[0]); N], [constant(COS[0]); N]);
+    // The cosine's polynomial is scaled as it stands, the sine by its factor r.
+    let (mut s, mut c) = ([constant(SIN[0]); N], [constant(scale * COS[0]); N]);
     for k in 1..SIN.len() {
         for i in 0..N {
             s[i] = simd.mul_add_f64s(s[i], squared[i], constant(SIN[k]));
         }
         for i in 0..N {
-            c[i] = simd.mul_add_f64s(c[i], squared[i], constant(COS[k]));
+            c[i] = simd.mul_add_f64s(c[i], squared[i], constant(scale * COS[k]));
         }
     }
     for i in 0..N {
-        let sine = simd.mul_add_f64s(simd.mul_f64s(squared[i], r[i]), s[i], r[i]);
-        let cosine = simd.mul_add_f64s(c[i], squared[i], constant(-0.5));
-        let cosine = simd.mul_add_f64s(cosine, squared[i], constant(1.0));
+        let scaled = simd.mul_f64s(r[i], constant(scale));
+        let sine = simd.mul_add_f64s(simd.mul_f64s(squared[i], scaled), s[i], scaled);
+        let cosine = simd.mul_add_f64s(c[i], squared[i], constant(-0.5 * scale));
+        let cosine = simd.mul_add_f64s(cosine, squared[i], constant(scale));
         // Odd n exchanges the two; its second bit turns the sine round, that of n + 1 (the exclusive or of both) the
         // cosine. The two bits alone, at the upper end of a number, make it ±2 if n is odd, else ±0.
         let both = shifted(split[i], 30);
@@ -187,7 +193,7 @@ mod tests {
         fn run<const FMA: bool, S: Simd>(self, simd: S) {
             let out = S::as_mut_simd_f64s(self.1).0.iter_mut().zip(S::as_mut_simd_f64s(self.2).0);
             for (x, (sines, cosines)) in S::as_simd_f64s(self.0).0.iter().zip(out) {
-                ([*sines], [*cosines]) = sin_cos_registers(simd, [*x]);
+                ([*sines], [*cosines]) = sin_cos_registers(simd, [*x], 1.0);
             }
         }
     }

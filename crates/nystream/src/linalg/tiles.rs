@@ -114,8 +114,9 @@ pub(crate) struct TiledRows {
     len: usize,
     width: usize,
     tiles: Vec<Tile>,
-    /// x, and MᵀM x.
+    /// x, M x, and Mᵀ times something.
     x: Vec<Part>,
+    values: Vec<Part>,
     sums: Vec<Part>,
 }
 
@@ -130,8 +131,8 @@ impl TiledRows {
                 tile.0[i % SIDE][..numbers.len()].copy_from_slice(numbers);
             }
         }
-        let vector = vec![Part::default(); parts];
-        Self { len, width, tiles, x: vector.clone(), sums: vector }
+        let (x, values) = (vec![Part::default(); parts], vec![Part::default(); len.div_ceil(SIDE)]);
+        Self { len, width, tiles, sums: x.clone(), x, values }
     }
 
     /// Row after row.
@@ -140,7 +141,39 @@ impl TiledRows {
         (0..self.len).flat_map(|i| row(i).take(self.width)).collect()
     }
 
-    /// out += factor MᵀM x.
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// out = M x.
+    ///
+    /// # Panics
+    /// If `x` is not of one number a column, or `out` of one number a row.
+    pub(crate) fn times(&mut self, x: &[f64], out: &mut [f64]) {
+        assert_eq!(x.len(), self.width, "a number per column");
+        self.x.as_flattened_mut()[..x.len()].copy_from_slice(x);
+        let rows = self.tiles.chunks_exact(self.x.len().max(1));
+        vectorised(First { rows, x: &self.x, values: &mut self.values, squares: &mut 0.0 });
+        out.copy_from_slice(&self.values.as_flattened()[..self.len]);
+    }
+
+    /// out += Mᵀ z.
+    ///
+    /// # Panics
+    /// If `z` is not of one number a row, or `out` of one number a column.
+    pub(crate) fn add_transposed_times(&mut self, z: &[f64], out: &mut [f64]) {
+        assert_eq!(out.len(), self.width, "a number per column");
+        let values = self.values.as_flattened_mut();
+        values[..self.len].copy_from_slice(z);
+        values[self.len..].fill(0.0);
+        self.sums.fill(Part::default());
+        let rows = self.tiles.chunks_exact(self.x.len().max(1));
+        vectorised(Second { rows, values: &self.values, sums: &mut self.sums });
+        out.iter_mut().zip(self.sums.as_flattened()).for_each(|(out, sum)| *out += sum);
+    }
+
+    /// out += factor MᵀM x, in one reading of M.
     ///
     /// # Panics
     /// If `x` or `out` is not of one number a column.
@@ -154,7 +187,7 @@ impl TiledRows {
     }
 
     pub(crate) fn size_bytes(&self) -> usize {
-        let vectors = self.x.capacity() + self.sums.capacity();
+        let vectors = self.x.capacity() + self.values.capacity() + self.sums.capacity();
         self.tiles.capacity() * size_of::<Tile>() + vectors * size_of::<Part>()
     }
 }

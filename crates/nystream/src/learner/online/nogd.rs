@@ -7,7 +7,9 @@
 //! the feature map, and gradient descent goes on in k dimensions. A round costs its kernels, O(B d); an update O(B k) more.
 //!
 //! What is kept is not w but M ᵀw, M = D_k^(−1/2) V_kᵀ, the coefficients of the same function at the rows: wᵀz(x) = (Mᵀw)ᵀ k(x). So a
-//! prediction costs no product with M. The start w = M⁺ᵀα of the paper becomes V_k V_kᵀ α.
+//! prediction costs no product with M. The start w = M⁺ᵀα of the paper becomes V_k V_kᵀ α. After eight updates in a row steps
+//! stay in k dimensions, p, until a round without an update brings them into the coefficients, f(x) = cᵀk(x) + pᵀz(x): where
+//! every round has an update, each costs one product with M, for the output and the update alike.
 //!
 //! Departures from the paper:
 //! - Eigenvalues below 1e-10 of the largest are left out, if k asks for them.
@@ -24,7 +26,7 @@ use super::square::Square;
 use super::state::State;
 use super::steps::{REGULARIZATION, STEP_SIZE, shrinking};
 use crate::error::Result;
-use crate::linalg::{SymmetricEigen, TiledRows};
+use crate::linalg::{SymmetricEigen, TiledRows, add_scaled, dot};
 use crate::persist::Container;
 use crate::rows::Row;
 
@@ -51,6 +53,9 @@ pub(super) static ENTRY: LearnerEntry = LearnerEntry {
     make: Make::Rows { build, load },
 };
 
+/// Updates in a row, after which the next round is likely to have one too.
+const IN_A_ROW: u64 = 8;
+
 /// Eigenvalues below this share of the largest are rounding.
 const SMALLEST: f64 = 1e-10;
 
@@ -67,6 +72,13 @@ struct Nogd {
     matrix: Square,
     /// M, once there are as many as the budget.
     map: TiledRows,
+    /// p, and whether there is one.
+    pending: Vec<f64>,
+    waiting: bool,
+    /// Updates since the last round without one, up to [`IN_A_ROW`].
+    in_a_row: u64,
+    /// z(x), of the row looked at last if there is a p.
+    features: Vec<f64>,
 }
 
 fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Result<Nogd> {
@@ -84,6 +96,10 @@ fn new(settings: &LearnerSettings, chosen: &Chosen, function: Expansion) -> Resu
         function,
         matrix: Square::default(),
         map: TiledRows::default(),
+        pending: Vec::new(),
+        waiting: false,
+        in_a_row: 0,
+        features: Vec::new(),
     })
 }
 
@@ -100,12 +116,54 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
         if map.len() / settings.budget > learner.rank || !map.len().is_multiple_of(settings.budget) {
             return Err(file.malformed("a feature map of another rank"));
         }
-        learner.map = TiledRows::new(settings.budget, &map);
+        learner.set_map(&map);
+        let pending = file.take_some_numbers("pending")?;
+        learner.waiting = !pending.is_empty();
+        if learner.waiting {
+            if pending.len() != learner.map.len() {
+                return Err(file.malformed("a step in a feature map of another rank"));
+            }
+            learner.pending = pending;
+        }
+        [learner.in_a_row] = file.take_counts("in_a_row")?;
+        if learner.in_a_row > IN_A_ROW || learner.waiting && learner.in_a_row < IN_A_ROW {
+            return Err(file.malformed("a state that no run leads to"));
+        }
     }
     Ok(Box::new(learner))
 }
 
 impl Nogd {
+    fn set_map(&mut self, numbers: &[f64]) {
+        self.map = TiledRows::new(self.budget, numbers);
+        self.features = vec![0.0; self.map.len()];
+        self.pending = vec![0.0; self.map.len()];
+    }
+
+    /// f(x)
+    fn output(&mut self, row: Row) -> f64 {
+        let known = self.function.output(row);
+        if !self.waiting {
+            return known;
+        }
+        self.map.times(&self.function.kernels, &mut self.features);
+        known + dot(&self.pending, &self.features)
+    }
+
+    /// w ← w − η ℓ′ z(x), of the row looked at last.
+    fn step(&mut self, coefficient: f64) {
+        let Expansion { kernels, coefficients, .. } = &mut self.function;
+        if self.in_a_row < IN_A_ROW {
+            self.in_a_row += 1;
+            return self.map.add_gram_times(kernels, coefficient, coefficients);
+        }
+        if !self.waiting {
+            self.map.times(kernels, &mut self.features);
+            self.waiting = true;
+        }
+        add_scaled(&mut self.pending, coefficient, &self.features);
+    }
+
     fn push(&mut self, row: Row, coefficient: f64) -> Result<()> {
         let place = self.function.len();
         self.function.push(row, coefficient);
@@ -133,7 +191,7 @@ impl Nogd {
             map.extend(vector.iter().map(|v| v / value.sqrt()));
         }
         self.function.coefficients = coefficients;
-        self.map = TiledRows::new(n, &map);
+        self.set_map(&map);
         self.matrix = Square::default();
         Ok(())
     }
@@ -141,13 +199,14 @@ impl Nogd {
 
 impl OnlineLearner for Nogd {
     fn predict(&mut self, row: Row) -> f64 {
-        self.function.output(row)
+        self.output(row)
     }
 
     fn learn(&mut self, row: Row, target: f64) -> Result<f64> {
-        let output = self.function.output(row);
+        let output = self.output(row);
         if self.shrink < 1.0 {
             self.function.scale(self.shrink);
+            self.pending.iter_mut().for_each(|p| *p *= self.shrink);
         }
         let derivative = self.loss.derivative(output, target);
         if derivative != 0.0 {
@@ -155,9 +214,14 @@ impl OnlineLearner for Nogd {
             if self.function.len() < self.budget {
                 self.push(row, coefficient)?;
             } else {
-                // w ← w − η ℓ′ z(x), as Mᵀw.
-                let Expansion { kernels, coefficients, .. } = &mut self.function;
-                self.map.add_gram_times(kernels, coefficient, coefficients);
+                self.step(coefficient);
+            }
+        } else {
+            self.in_a_row = 0;
+            if self.waiting {
+                self.map.add_transposed_times(&self.pending, &mut self.function.coefficients);
+                self.pending.fill(0.0);
+                self.waiting = false;
             }
         }
         Ok(output)
@@ -168,7 +232,7 @@ impl OnlineLearner for Nogd {
     }
 
     fn size_bytes(&self) -> usize {
-        self.function.size_bytes() + self.matrix.size_bytes() + self.map.size_bytes()
+        self.function.size_bytes() + self.matrix.size_bytes() + self.map.size_bytes() + 2 * self.features.capacity() * 8
     }
 
     fn save(&self, file: &mut Container) -> Result<()> {
@@ -176,7 +240,9 @@ impl OnlineLearner for Nogd {
         if self.function.len() < self.budget {
             self.matrix.put(file, "matrix")
         } else {
-            file.put_numbers("map", &self.map.numbers())
+            file.put_numbers("map", &self.map.numbers())?;
+            file.put_numbers("pending", if self.waiting { &self.pending } else { &[] })?;
+            file.put_counts("in_a_row", &[self.in_a_row])
         }
     }
 }

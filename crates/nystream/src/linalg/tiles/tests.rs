@@ -62,5 +62,19 @@ fn rows_of_any_shape_come_back_and_add_their_gram_products_on_any_registers() {
             assert!((out[j] - x[j] - expected).abs() < limit, "{rows} {width}");
             assert!((plain.as_flattened()[j] - expected).abs() < limit, "{rows} {width}");
         }
+        // The same by halves, on any registers.
+        let (mut halves, mut values) = (x.clone(), vec![7.0; rows]);
+        tiled.times(&x, &mut values);
+        let mut plain_values = vec![Part::default(); rows.div_ceil(SIDE)];
+        let (rows_of_tiles, squares) = (tiled.tiles.chunks_exact(parts), &mut 0.0);
+        First { rows: rows_of_tiles, x: &tiled.x, values: &mut plain_values, squares }.run::<false, Scalar>(Scalar);
+        for (found, plain) in values.iter_mut().zip(plain_values.as_flattened()) {
+            assert!((*found - plain).abs() < 1e-13 * (1 + width) as f64, "{rows} {width}");
+            *found *= 0.5;
+        }
+        tiled.add_transposed_times(&values, &mut halves);
+        for (half, whole) in halves.iter().zip(&out) {
+            assert!((half - whole).abs() < 1e-13 * (1 + rows * width) as f64, "{rows} {width}");
+        }
     }
 }
