@@ -63,6 +63,8 @@ struct SkeGd {
     shrink: f64,
     /// t, rounds so far.
     rounds: u64,
+    /// The next round of an update, t mod ρ = 1.
+    due: u64,
     stage: Stage,
 }
 
@@ -98,7 +100,7 @@ fn new(settings: &LearnerSettings, chosen: &Chosen) -> Result<SkeGd> {
     let plan = Plan::new(settings, chosen)?;
     let first = kogd::new(settings, chosen, Expansion::new(settings))?;
     let Kogd { loss, step, shrink, .. } = first;
-    Ok(SkeGd { plan, loss, step, shrink, rounds: 0, stage: Stage::Filling(Box::new(first)) })
+    Ok(SkeGd { plan, loss, step, shrink, rounds: 0, due: 1, stage: Stage::Filling(Box::new(first)) })
 }
 
 const SKETCH: &str = "sketch";
@@ -108,6 +110,7 @@ const REGISTERS: usize = 8;
 fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Result<Box<dyn OnlineLearner>> {
     let mut learner = new(settings, chosen)?;
     [learner.rounds] = file.take_counts("rounds")?;
+    learner.due = due_after(learner.rounds, learner.plan.cycle);
     learner.stage = match file.document.get(SKETCH).cloned() {
         None => Stage::Filling(Box::new(kogd::read(settings, chosen, file)?)),
         Some(header) => {
@@ -127,6 +130,12 @@ fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Re
         }
     };
     Ok(Box::new(learner))
+}
+
+/// The first round after `rounds` of them with t mod ρ = 1; line 14, without a division every round.
+fn due_after(rounds: u64, cycle: u64) -> u64 {
+    let since = rounds.saturating_sub(1) % cycle;
+    if rounds == 0 { 1 } else { rounds.saturating_add(cycle - since) }
 }
 
 impl OnlineLearner for SkeGd {
@@ -153,7 +162,7 @@ impl OnlineLearner for SkeGd {
             // Lines 14 to 23.
             Stage::Sketching(second) => {
                 let output = second.predict(row);
-                let margin = if round % self.plan.cycle == 1 % self.plan.cycle {
+                let margin = if round == self.due {
                     second.update(row, output, self.plan.transfer)?
                 } else {
                     // Lines 20 and 21.
@@ -164,6 +173,9 @@ impl OnlineLearner for SkeGd {
             }
         };
         self.rounds = round;
+        if round == self.due {
+            self.due = round.saturating_add(self.plan.cycle);
+        }
         Ok(output)
     }
 

@@ -72,8 +72,16 @@ pub(super) static SPECS: &[OptionSpec] = &[
         symbol: "k",
         meaning: "features, at most as many as the sketch size",
         kind: OptionKind::Count(1),
-        default: Default::Derived("a tenth of the budget"),
+        default: Default::Derived("by rank-share"),
         trial: Trial::of("1"),
+    },
+    OptionSpec {
+        name: "rank-share",
+        symbol: "",
+        meaning: "the same as a share of the budget, rounded down",
+        kind: OptionKind::Fraction,
+        default: Default::Derived("0.1, or the sketch size if that is less"),
+        trial: Trial::of("0.4"),
     },
     OptionSpec {
         name: "blocks",
@@ -144,6 +152,7 @@ impl Plan {
             return Err(chosen.refused("sampled-share", share.to_string(), "only one of sampled and sampled-share"));
         }
         let by_share = (share.unwrap_or(0.2) * projection_size as f64).round() as usize;
+        let default_rank = rank_by_share(chosen, budget, projection_size)?;
         let most_rows = match chosen.count("history")? {
             Some(rows) if rows >= budget => rows,
             Some(rows) => {
@@ -154,7 +163,7 @@ impl Plan {
         let sketch = IncrementalOptions {
             projection_size,
             sample_size: at_most("sampled", by_share, budget, "the budget")?,
-            rank: at_most("rank", budget / 10, projection_size, "the sketch size")?,
+            rank: at_most("rank", default_rank, projection_size, "the sketch size")?,
             blocks: at_most("blocks", 4, projection_size, "the sketch size")?,
             pseudo_inverse: match chosen.word("pseudo-inverse")? {
                 Some("full") => PseudoInverse::Full,
@@ -169,6 +178,21 @@ impl Plan {
         };
         Ok(Self { budget, cycle, transfer, sketch })
     }
+}
+
+/// k as a share of B.
+fn rank_by_share(chosen: &Chosen, budget: usize, most: usize) -> Result<usize> {
+    let Some(share) = chosen.given_number("rank-share")? else { return Ok(budget / 10) };
+    if chosen.count("rank")?.is_some() {
+        return Err(chosen.refused("rank-share", share.to_string(), "only one of rank and rank-share"));
+    }
+    // 0.29 · 100 is a little below 29.
+    let rank = ((share * budget as f64 + 1e-9) as usize).max(1);
+    if rank > most {
+        let found = format!("{share}, which is {rank} of the budget");
+        return Err(chosen.refused("rank-share", found, format!("at most the sketch size, {most}")));
+    }
+    Ok(rank)
 }
 
 /// ρ, or ⌊θ(T − B)⌋.

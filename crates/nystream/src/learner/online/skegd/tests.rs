@@ -214,6 +214,15 @@ fn shares_are_counts_and_defaults_are_the_papers() {
     // ⌊0.1 · (400 − 40)⌋ = 36; s_p = 30, s_m = 0.2 · 30 = 6, k = 4, d = 4, θ = 0.3: ρ = 108.
     assert_eq!(outputs(settings().with("update-cycle-share", 0.1)), outputs(settings().with("update-cycle", 36)));
     assert_eq!(outputs(settings().with("sampled-share", 0.5)), outputs(settings().with("sampled", 15)));
+    // ⌊0.29 · 40⌋ = 11.
+    assert_eq!(outputs(settings().with("rank-share", 0.29)), outputs(settings().with("rank", 11)));
+    assert_ne!(outputs(settings().with("rank-share", 0.3)), outputs(settings().with("rank", 11)));
+    for share in [0.1, 0.4, 0.7] {
+        let rank = (share * 40.0_f64).round() as usize;
+        assert_eq!(outputs(settings().with("rank-share", share)), outputs(settings().with("rank", rank)), "{share}");
+    }
+    assert_eq!(outputs(settings().with("rank-share", 0.1)), outputs(settings()));
+    assert_eq!(outputs(settings().with("rank-share", 0.001)), outputs(settings().with("rank", 1)));
     let written_out = settings()
         .with("sketch-size", 30)
         .with("sampled", 6)
@@ -222,6 +231,16 @@ fn shares_are_counts_and_defaults_are_the_papers() {
         .with("update-cycle", 108)
         .with("history", 44);
     assert_eq!(outputs(settings()), outputs(written_out));
+}
+
+#[test]
+fn the_next_update_is_the_next_round_that_the_remainder_names() {
+    for cycle in 1..8 {
+        for rounds in 0..30 {
+            let expected = (rounds + 1..).find(|t| t % cycle == 1 % cycle).unwrap();
+            assert_eq!(super::due_after(rounds, cycle), expected, "{rounds} {cycle}");
+        }
+    }
 }
 
 #[test]
@@ -268,6 +287,8 @@ fn options_that_contradict_each_other_are_refused() {
     refused(settings().with("update-cycle", 3).with("update-cycle-share", 0.1), &["update-cycle-share", "only one"]);
     refused(settings().with("sampled", 3).with("sampled-share", 0.1), &["sampled-share", "only one"]);
     refused(settings().with("sampled", 41), &["sampled", "41", "the budget, 40"]);
+    refused(settings().with("rank", 3).with("rank-share", 0.1), &["rank-share", "only one"]);
+    refused(settings().with("rank-share", 0.9), &["rank-share", "0.9", "36", "the sketch size, 30"]);
     refused(settings().with("rank", 31), &["rank", "31", "the sketch size, 30"]);
     refused(settings().with("blocks", 31), &["blocks", "31", "the sketch size, 30"]);
     refused(settings().with("history", 39), &["history", "39", "the budget, 40"]);
