@@ -21,6 +21,8 @@ pub struct Settings {
     pub cells: Option<PathBuf>,
     /// Tables of papers begin no run after so many minutes each; the findings say what was left out.
     pub minutes: Option<u64>,
+    /// Tables of learners have only the rows of these titles, or all rows if none is named.
+    pub learners: Vec<String>,
 }
 
 impl Settings {
@@ -81,6 +83,13 @@ pub struct Study {
     pub minutes: u32,
     /// Runs it.
     pub run: RunStudy,
+}
+
+impl Study {
+    /// Whether it is a table of learners, which [`Settings::learners`] can limit.
+    pub fn has_learners(&self) -> bool {
+        ["skegd-table-3", "skegd-table-4", "online-mse"].contains(&self.name)
+    }
 }
 
 /// Every study, in the order in which they run when none is named.

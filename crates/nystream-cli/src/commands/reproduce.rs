@@ -7,13 +7,17 @@ use std::time::Instant;
 use clap::Args;
 use nystream::Error;
 use nystream::fit::Observer;
-use nystream_reproduce::{Findings, Needs, STUDIES, Settings, Study, find};
+use nystream_reproduce::{Needs, STUDIES, Settings, Study, find};
 use serde_json::{Value, json};
 
 use crate::args::Common;
 use crate::output::{Outcome, print, write_text};
 use crate::progress::Progress;
 use crate::table::{Align, Table, duration};
+
+mod extent;
+
+use extent::Extent;
 
 /// Run the studies behind the claims: guarantees against exact matrices, when dictionaries pay, merging, tables of papers
 #[derive(Debug, Args)]
@@ -23,9 +27,11 @@ use crate::table::{Align, Table, duration};
   nystream reproduce merge-tree --rows 100000 --out report
   nystream reproduce one-pass drift --data FOLDER --out report
   nystream reproduce skegd-table-4 --data DIR --permutations 5
+  nystream reproduce skegd-table-3 --data DIR --learner SkeGD --learner NOGD
 
 Prints tables in Markdown. With --out it also writes report.md, the figures as SVG and the numbers as report.json.
-Fewer seeds or rows take less time; the report says how many there were.
+Fewer seeds or rows take less time; the report says how many there were. A report that has more than the new one would have
+is not replaced, but for --replace.
 
 Tables of papers (skegd-*, online-mse) keep every finished run in FOLDER/cells of --out and take it from there when they are
 run again with the same settings: a run that was broken off, or stopped by --minutes, goes on; more permutations can be added.")]
@@ -48,6 +54,12 @@ pub struct ReproduceArgs {
     /// Tables of papers begin no run after so many minutes each; what is finished is shown, and the report says what is not
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
+    /// Tables of learners (skegd-table-3, skegd-table-4, online-mse) with the row of this title alone; may be given several times
+    #[arg(long = "learner", value_name = "TITLE")]
+    learners: Vec<String>,
+    /// Replace a report in --out that has more studies, rows or seeds than this one
+    #[arg(long, requires = "out")]
+    replace: bool,
     /// Folder of the real data sets
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
@@ -63,9 +75,14 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
         data: args.data.clone(),
         cells: args.out.as_ref().map(|folder| folder.join("cells")),
         minutes: args.minutes,
+        learners: args.learners.clone(),
     };
     let studies = chosen(args)?;
+    let extent = extent(args, &studies);
     if let Some(folder) = &args.out {
+        if !args.replace {
+            extent.may_replace(folder)?;
+        }
         std::fs::create_dir_all(folder).map_err(|e| Error::io(folder, "create", e))?;
     }
     let mut progress = Progress::new(!common.quiet && !common.json);
@@ -88,8 +105,7 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
         for figure in all.iter().flat_map(|(findings, _)| findings.figures()) {
             write_text(&folder.join(format!("{}.svg", figure.name)), &figure.svg)?;
         }
-        let command = format!("Written by `{}`.\n\n", command_line(args, &all));
-        write_text(&folder.join("report.md"), &(command + &text))?;
+        write_text(&folder.join("report.md"), &format!("{}\n\n{text}", extent.line()))?;
         write_text(&folder.join("report.json"), &format!("{numbers:#}\n"))?;
     }
     match (common.json, common.quiet) {
@@ -101,36 +117,35 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
 
 /// The studies that were asked for.
 fn chosen(args: &ReproduceArgs) -> Result<Vec<&'static Study>, Error> {
-    if args.names.is_empty() {
-        return Ok(STUDIES.iter().filter(|study| study.needs == Needs::Nothing || args.data.is_some()).collect());
+    let studies: Vec<&Study> = if args.names.is_empty() {
+        STUDIES.iter().filter(|study| study.needs == Needs::Nothing || args.data.is_some()).collect()
+    } else {
+        args.names.iter().map(|name| find(name)).collect::<Result<_, _>>()?
+    };
+    if let Some(study) = studies.iter().find(|study| study.needs == Needs::RealData && args.data.is_none()) {
+        let found = format!("none, for '{}', which needs real data", study.name);
+        return Err(Error::InvalidParam { name: "data", found, expected: "the folder of the sets" });
     }
-    let studies = args.names.iter().map(|name| find(name)).collect::<Result<Vec<_>, _>>()?;
-    match studies.iter().find(|study| study.needs == Needs::RealData && args.data.is_none()) {
+    match studies.iter().find(|study| !args.learners.is_empty() && !study.has_learners()) {
         Some(study) => Err(Error::InvalidParam {
-            name: "data",
-            found: format!("none, for '{}', which needs real data", study.name),
-            expected: "the folder of the sets",
+            name: "learner",
+            found: format!("a title, for '{}'", study.name),
+            expected: "only tables of learners, as skegd-table-3",
         }),
         None => Ok(studies),
     }
 }
 
-fn command_line(args: &ReproduceArgs, all: &[(Findings, std::time::Duration)]) -> String {
-    let mut line = String::from("nystream reproduce");
-    all.iter().for_each(|(findings, _)| line += &format!(" {}", findings.study));
-    if let Some(seeds) = args.seeds {
-        line += &format!(" --seeds {seeds}");
+/// What the report will cover.
+fn extent(args: &ReproduceArgs, studies: &[&Study]) -> Extent {
+    Extent {
+        studies: studies.iter().map(|study| study.name.to_owned()).collect(),
+        learners: args.learners.clone(),
+        seeds: args.seeds,
+        rows: args.rows,
+        minutes: args.minutes,
+        data: args.data.is_some(),
     }
-    if let Some(rows) = args.rows {
-        line += &format!(" --rows {rows}");
-    }
-    if let Some(minutes) = args.minutes {
-        line += &format!(" --minutes {minutes}");
-    }
-    if args.data.is_some() {
-        line += " --data FOLDER";
-    }
-    line + " --out FOLDER"
 }
 
 fn list(common: &Common) -> Outcome {

@@ -33,6 +33,25 @@ fn a_study_prints_and_writes_only_where_it_is_told() {
 }
 
 #[test]
+fn a_report_is_not_replaced_by_a_smaller_one_unasked() {
+    let folder = Folder::new();
+    folder.works("reproduce merge-tree --rows 2000 --seeds 1 --out report");
+    let before = folder.bytes("report/report.md");
+    let smaller = "reproduce merge-tree --rows 1000 --seeds 1 --out report";
+    folder.refuses(smaller, &["report.md", "more rows of data", "--replace"]);
+    folder.refuses("reproduce when-it-pays --out report", &["report.md", "the study merge-tree", "--replace"]);
+    assert_eq!(folder.bytes("report/report.md"), before);
+    folder.works(&format!("{smaller} --replace"));
+    assert_ne!(folder.bytes("report/report.md"), before);
+    // As much or more takes its place as before.
+    folder.works("reproduce merge-tree --rows 1500 --seeds 1 --out report");
+    // Notes of a person are no report.
+    folder.put("report/report.md", "# Notes\n".to_owned());
+    folder.refuses("reproduce merge-tree --rows 1500 --seeds 1 --out report", &["report.md", "--replace"]);
+    assert_eq!(folder.bytes("report/report.md"), b"# Notes\n");
+}
+
+#[test]
 fn mistakes_are_told_before_any_work() {
     let folder = Folder::new();
     folder.refuses("reproduce garantees --out report", &["'garantees'; the nearest is 'guarantees'"]);
@@ -42,6 +61,8 @@ fn mistakes_are_told_before_any_work() {
     folder.refuses("reproduce skegd-table-4 --permutations 0 --data .", &["seeds", "at least 1"]);
     folder.refuses("reproduce skegd-table-3 --permutations 1", &["data", "skegd-table-3"]);
     folder.refuses("reproduce skegd-table-3 --data .", &["none of the table's files"]);
+    folder.refuses("reproduce skegd-table-3 --data . --learner SkeG", &["learner", "'SkeG'; the nearest is 'SkeGD'"]);
+    folder.refuses("reproduce merge-tree --learner SkeGD", &["learner", "merge-tree", "tables of learners"]);
 }
 
 #[test]
@@ -65,7 +86,7 @@ fn tables_of_papers_go_on_where_they_were_broken_off() {
     let again = folder.works("reproduce skegd-table-2 --data . --permutations 2 --out report");
     assert!(again.contains(" 50 of 100 runs were taken"), "{again}");
     // Other rows, other cells.
-    let other = folder.works("reproduce skegd-table-2 --data . --permutations 1 --rows 1000 --out report");
+    let other = folder.works("reproduce skegd-table-2 --data . --permutations 1 --rows 1000 --replace --out report");
     assert!(
         other.contains(" 0 of 50 runs") && other.contains("50 cells in its folder are of other settings"),
         "{other}"

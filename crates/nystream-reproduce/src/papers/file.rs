@@ -71,12 +71,21 @@ pub(super) enum TuneOn {
 pub(super) struct Contender {
     /// As the paper calls it.
     pub title: String,
+    /// Whose printed values it stands beside, if not those of its own title.
+    pub beside: Option<String>,
     /// Its name here.
     pub learner: String,
     /// If it is not that of the set.
     pub budget: Option<usize>,
     #[serde(default)]
     pub options: BTreeMap<String, String>,
+}
+
+impl Contender {
+    /// What the paper prints for it.
+    pub fn printed<'a>(&self, set: &'a OnlineSet) -> Option<&'a Printed> {
+        set.printed.get(self.beside.as_ref().unwrap_or(&self.title))
+    }
 }
 
 /// What the paper prints: mistakes in percent, errors as they are.

@@ -1,7 +1,8 @@
 //! Tables of learners over sets: ours beside the printed value, and the difference.
 
-use nystream::Result;
+use nystream::error::nearest_name;
 use nystream::learner::online::{Order, Targets, find};
+use nystream::{Error, Result};
 use serde_json::{Value, json};
 
 use super::cell::{Cell, Task};
@@ -30,8 +31,12 @@ pub(super) fn run(
     settings: &Settings,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Findings> {
+    let table = &only(table, &settings.learners)?;
     let limits = Limits::new(study, settings, &table.heading)?;
     let mut findings = limits.begin(study, &table.heading);
+    if !settings.learners.is_empty() {
+        findings.text(format!("**Only these rows of the table: {}.**", settings.learners.join("; ")));
+    }
     let (mut done, mut sets) = (Vec::new(), Vec::new());
     for set in &table.sets {
         findings.heading(&set.name);
@@ -71,6 +76,20 @@ pub(super) fn run(
     findings.data = json!({ "run": limits.numbers(), "sets": sets });
     findings.remark = limits.store.remark()?;
     Ok(findings)
+}
+
+/// The table with the rows of these titles alone, or all of them if none is named.
+fn only(table: &OnlineTable, titles: &[String]) -> Result<OnlineTable> {
+    let mut table = table.clone();
+    let there = || table.learners.iter().map(|contender| contender.title.as_str());
+    if let Some(unknown) = titles.iter().find(|title| !there().any(|name| name == *title)) {
+        let nearest = nearest_name(unknown, there());
+        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
+        let found = format!("'{unknown}'{hint}");
+        return Err(Error::InvalidParam { name: "learner", found, expected: "the title of a row of the table" });
+    }
+    table.learners.retain(|contender| titles.is_empty() || titles.contains(&contender.title));
+    Ok(table)
 }
 
 fn block<'a>(
@@ -117,7 +136,7 @@ fn block<'a>(
         set.budget,
     );
     let one = |(contender, cell): &(&Contender, Cell)| {
-        let printed = set.printed.get(&contender.title);
+        let printed = contender.printed(set);
         json!({
             "title": contender.title, "learner": contender.learner, "options": contender.options,
             "budget": contender.budget.unwrap_or(set.budget), "mean": cell.error(), "sd": cell.spread(), "runs": cell.numbers(),
@@ -166,7 +185,7 @@ fn shown(set: &OnlineSet, block: &Block, orders: u64) -> Table {
     let mut table = Table::new(&columns);
     let (unit, digits) = (unit(block.kind), decimals(block.kind));
     for (contender, cell) in &block.cells {
-        let printed = set.printed.get(&contender.title);
+        let printed = contender.printed(set);
         let or_empty = |value: Option<String>| value.unwrap_or_default();
         let theirs = or_empty(printed.map(|p| match p.sd {
             Some(sd) => format!("{} ± {sd}", p.mean),
@@ -268,10 +287,11 @@ fn written(block: &Block, cell: &Cell) -> String {
 
 /// The target in words, what was found, and whether that meets it.
 fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, String, bool)> {
-    let cell = |title: &str| block.cells.iter().find(|(contender, _)| contender.title == title).map(|(_, cell)| cell);
+    let row = |title: &str| block.cells.iter().find(|(contender, _)| contender.title == title);
     match target {
         Target::AtMostAbove { title, by } | Target::Within { title, by } => {
-            let (cell, printed) = (cell(title)?, set.printed.get(title)?.mean);
+            let (contender, cell) = row(title)?;
+            let printed = contender.printed(set)?.mean;
             let ours = unit(block.kind) * cell.error();
             let found = format!("{} ({})", written(block, cell), block.variant.words());
             Some(if matches!(target, Target::Within { .. }) {
@@ -283,7 +303,7 @@ fn judge(target: &Target, set: &OnlineSet, block: &Block) -> Option<(String, Str
             })
         }
         Target::Best { title } => {
-            let ours = cell(title)?;
+            let (_, ours) = row(title)?;
             let others = block.cells.iter().filter(|(contender, _)| contender.title != *title);
             let others = others.filter(|(_, cell)| cell.orders() > 0);
             let (best, cell) = others.min_by(|a, b| a.1.error().total_cmp(&b.1.error()))?;

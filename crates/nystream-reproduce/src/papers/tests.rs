@@ -132,6 +132,33 @@ fn a_table_stands_beside_the_printed_values_and_says_what_differs() {
 }
 
 #[test]
+fn some_rows_of_a_table_can_be_run_alone_and_are_judged_apart() {
+    let folder = TempDir::new().unwrap();
+    let content = rings(500, 8);
+    std::fs::write(folder.path().join("rings.libsvm"), &content).unwrap();
+    let mut table = small_online();
+    table.learners = parsed::<OnlineTable>(TABLE_3).unwrap().learners;
+    table.heading.permutations = 1;
+    table.sets[0].data.sha256 = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let titles = ["SkeGD, larger map", "SkeGD"].map(str::to_owned);
+    for (count, titles) in [(1, &titles[..1]), (2, &titles[..])] {
+        let limited = Settings { learners: titles.to_vec(), ..settings(&folder, 1) };
+        let findings = online::run("toy", &table, &limited, &mut |_| {}).unwrap();
+        let learners = findings.data["sets"][0]["variants"][0]["learners"].as_array().unwrap();
+        assert_eq!((learners.len(), findings.all_verdicts().count()), (count, count));
+        // The printed values of SkeGD stand beside both.
+        assert!(learners.iter().all(|learner| learner["printed"]["mean"] == 27.932), "{learners:?}");
+        // s_m = B/2
+        assert_eq!(learners[count - 1]["runs"]["atoms"][0], 10);
+        assert!(findings.to_markdown().contains("Only these rows of the table: SkeGD, larger map"));
+        assert!(findings.all_verdicts().all(|verdict| verdict.met.is_some()));
+    }
+    let unknown = Settings { learners: vec!["SkeGD, large map".into()], ..settings(&folder, 1) };
+    let message = online::run("toy", &table, &unknown, &mut |_| {}).unwrap_err().to_string();
+    assert!(message.contains("the nearest is 'SkeGD, larger map'"), "{message}");
+}
+
+#[test]
 fn rows_can_be_limited_and_missing_files_are_said() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("rings.libsvm"), rings(1200, 2)).unwrap();
