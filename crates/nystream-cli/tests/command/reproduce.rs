@@ -46,7 +46,7 @@ fn a_report_is_not_replaced_by_a_smaller_one_unasked() {
     // As much or more takes its place as before.
     folder.works("reproduce merge-tree --rows 1500 --seeds 1 --out report");
     // Notes of a person are no report.
-    folder.put("report/report.md", "# Notes\n".to_owned());
+    folder.put("report/report.md", "# Notes\n");
     folder.refuses("reproduce merge-tree --rows 1500 --seeds 1 --out report", &["report.md", "--replace"]);
     assert_eq!(folder.bytes("report/report.md"), b"# Notes\n");
 }
