@@ -98,7 +98,9 @@ impl NystromSums {
         if self.levelling.is_none() {
             scale_both_sides(&mut gram, dictionary.weights());
         }
-        self.rounding_of(&gram, growth, None)
+        // Errors of kernels that were summed once lie in all directions, and stay: what they ask for holds at this γ.
+        let own = self.levelling.is_some() && self.inherited_floor > 0.0;
+        self.rounding_of(&gram, growth, own.then(|| dictionary.leverage_ridge()))
     }
 
     /// The same from the lower triangle of S Σkkᵀ S, or of sums of levelled kernels.
@@ -183,7 +185,7 @@ mod tests {
     use crate::persist::Container;
     use crate::random::Generator;
     use crate::rows::{Row, RowBlock, Rows};
-    use crate::solver::{Innovations, RecursiveRidge, Ridge, SolverOptions};
+    use crate::solver::{Innovations, Loss, RecursiveRidge, Ridge, SolverOptions};
 
     const ROWS: usize = 1200;
     const ATOMS: usize = 160;
@@ -303,8 +305,16 @@ mod tests {
     #[test]
     fn a_ridge_too_small_for_kernels_keeps_them_levelled_and_predicts_the_same() {
         let smooth = Smooth::new();
+        predicts_the_same_levelled(&smooth, Loss::Squared);
+        // Rows that are passed over are never levelled.
+        let codes = Mat::from_fn(ROWS, 1, |i, _| if smooth.targets[(i, 0)] > 1.0 { 1.0 } else { -1.0 });
+        predicts_the_same_levelled(&Smooth { targets: codes, ..smooth }, Loss::SquaredHinge);
+    }
+
+    fn predicts_the_same_levelled(smooth: &Smooth, loss: Loss) {
         let start = |dictionary: &Dictionary| {
-            let mut learner = RecursiveRidge::new(smooth.kernel, dictionary.clone(), 1, 1e-3, true).unwrap();
+            let learner = RecursiveRidge::new(smooth.kernel, dictionary.clone(), 1, 1e-3, true).unwrap();
+            let mut learner = learner.with_loss(loss);
             let mut found = Innovations::default();
             let targets = smooth.targets.as_ref().subrows(0, 600);
             learner.advance(smooth.rows().slice(0, 600), targets, None, &mut found).unwrap();
@@ -324,7 +334,7 @@ mod tests {
         // Saved and loaded, it goes on to the same bits; single rows say the same as blocks.
         let mut file = Container::new("test", serde_json::Value::Null);
         levelled.put(&mut file, "it").unwrap();
-        let mut again = RecursiveRidge::take(&mut file, "it", smooth.kernel, COLS, 1, false).unwrap();
+        let mut again = RecursiveRidge::take(&mut file, "it", smooth.kernel, COLS, 1, false).unwrap().with_loss(loss);
         let mut rowwise = levelled.rowwise();
         let (mut singly, mut one) = (Vec::new(), [0.0]);
         for i in 600..ROWS {
@@ -333,12 +343,45 @@ mod tests {
             singly.push(one[0]);
         }
         let (a, b) = (end(&mut features), end(&mut levelled));
-        assert_eq!(b, end(&mut again));
+        let bits = |found: Innovations| -> Vec<u64> {
+            found.predictions.iter().chain(&found.variance_factors).map(|v| v.to_bits()).collect()
+        };
+        assert_eq!(bits(b.clone()), bits(end(&mut again)));
+        assert_eq!(levelled.sums().passed > 100.0, loss == Loss::SquaredHinge);
         let far = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
         assert!(far(&a.predictions, &b.predictions) < 1e-6, "{}", far(&a.predictions, &b.predictions));
         assert!(far(&singly, &b.predictions) < 1e-7, "{}", far(&singly, &b.predictions));
         // A ridge far below the floor of levelled kernels too is for features.
         levelled.choose(Ridge::Fixed(1e-13)).unwrap();
         assert!(levelled.sums().is_whitened());
+    }
+
+    #[test]
+    fn features_with_errors_of_kernels_are_levelled_at_the_gamma_that_these_ask_for() {
+        let smooth = Smooth::new();
+        let mut learner = RecursiveRidge::new(smooth.kernel, smooth.dictionary.clone(), 1, 1.0, false).unwrap();
+        let advance = |learner: &mut RecursiveRidge, from: usize| {
+            let (mut found, targets) = (Innovations::default(), smooth.targets.as_ref().subrows(from, 600));
+            learner.advance(smooth.rows().slice(from, from + 600), targets, None, &mut found).unwrap();
+            found.predictions
+        };
+        advance(&mut learner, 0);
+        learner.choose(Ridge::Fixed(1e-13)).unwrap();
+        let (inherited, gamma) = (learner.sums().inherited_floor, learner.dictionary().leverage_ridge());
+        assert!(learner.sums().is_whitened() && inherited > 0.0);
+        let copy = |sums: &NystromSums| {
+            RecursiveRidge::from_sums(smooth.kernel, learner.dictionary().clone(), sums.clone(), 2.0 * inherited)
+                .unwrap()
+        };
+        let [mut features, mut levelled] = [copy(learner.sums()), copy(learner.sums())];
+        levelled.choose(Ridge::Fixed(2.0 * inherited)).unwrap();
+        assert!(levelled.sums().levelling.is_some());
+        assert_eq!((levelled.sums().inherited_floor, levelled.dictionary().leverage_ridge()), (inherited, gamma));
+        let (a, b) = (advance(&mut features, 600), advance(&mut levelled, 600));
+        let apart = a.iter().zip(&b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(apart < 1e-5, "{apart}");
+        // And again when the ridge is chosen anew.
+        levelled.choose(Ridge::Fixed(2.0 * inherited)).unwrap();
+        assert!(levelled.sums().levelling.is_some() && levelled.dictionary().leverage_ridge() == gamma);
     }
 }

@@ -8,8 +8,9 @@
 //! error, with a ridge that had been above the floor on the first thousand rows). At the floor, features are summed again if
 //! a smaller ridge would bring more than next to nothing (a thousandth of the squared error, by generalised
 //! cross-validation). Between the two stand sums of levelled kernels ([`Levelling`]): nearly as cheap as those of kernels, with
-//! far smaller errors where a few directions hold most of the kernels. γ is then the nugget of that many rows; sums of kernels do not depend on it, and sums of features
-//! keep the one they began with.
+//! far smaller errors where a few directions hold most of the kernels. γ is then the nugget of that many rows; sums of kernels
+//! do not depend on it, and sums of features keep the one they began with. So do levelled kernels that were features made
+//! from kernels: the errors that came with them are those of kernels, and small beside that γ only.
 
 use std::sync::Arc;
 
@@ -30,6 +31,8 @@ const CLEAR: f64 = 10.0;
 const ACCEPTED: f64 = 1e-3;
 /// How often a ridge is raised tenfold where rounding errors are larger than expected.
 const MOST_RAISES: usize = 6;
+/// Errors that were inherited at less than this share of the γ of kernels did not come from kernels.
+const OF_KERNELS: f64 = 0.1;
 /// A ridge below this many floors is at the floor.
 const AT_FLOOR: f64 = 1.1;
 
@@ -63,7 +66,9 @@ impl RecursiveRidge {
     fn choose_from_features(&mut self, ridge: Ridge) -> Result<Option<f64>> {
         let scored = self.scored(self.dictionary(), ridge)?;
         let precise = scored.above(0.0)?;
-        let kept = self.keep_as(self.sums().to_kernels(), precise.ridge)? || self.keep_levelled(precise.ridge)?;
+        let kernels = self.sums().to_kernels();
+        let rounding = kernels.rounding(self.dictionary(), AHEAD);
+        let kept = self.keep_as(kernels, precise.ridge)? || self.keep_levelled(precise.ridge, rounding)?;
         if !kept {
             self.set_ridge(precise.ridge)?;
         }
@@ -73,7 +78,9 @@ impl RecursiveRidge {
     /// Keeps sums of kernels, levelled or not, in place of features, if the ridge is clear of their floor.
     fn keep_as(&mut self, kernels: NystromSums, ridge: f64) -> Result<bool> {
         let rounding = kernels.rounding(self.dictionary(), AHEAD);
-        if rounding.nugget <= 0.0 || ridge < CLEAR * rounding.ridge_floor {
+        // Where errors of kernels that were summed once are as large, those of levelled ones hardly matter.
+        let inherited = if kernels.levelling.is_some() { kernels.inherited_floor } else { 0.0 };
+        if rounding.nugget <= 0.0 || rounding.ridge_floor > (ridge / CLEAR).max(inherited / 2.0) {
             return Ok(false);
         }
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget)?;
@@ -88,10 +95,11 @@ impl RecursiveRidge {
         }
     }
 
-    /// Keeps sums of levelled kernels in place of features, if the ridge is clear of their floor.
-    fn keep_levelled(&mut self, ridge: f64) -> Result<bool> {
-        // Errors of kernels that were summed once lie in all directions, and stay.
-        if self.sums().inherited_floor > 0.0 {
+    /// Keeps sums of levelled kernels in place of features, if the ridge is clear of their floor; `rounding` is that of plain
+    /// kernels.
+    fn keep_levelled(&mut self, ridge: f64, rounding: Rounding) -> Result<bool> {
+        // A γ far below theirs is that of levelled kernels: these were summed before, and did not do.
+        if self.sums().inherited_floor > 0.0 && self.dictionary().leverage_ridge() < OF_KERNELS * rounding.nugget {
             return Ok(false);
         }
         match Levelling::of(self.kernel().matrix(self.dictionary().atoms().rows()).as_ref())? {

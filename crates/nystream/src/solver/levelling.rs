@@ -23,7 +23,7 @@ const ATOMS_A_DIRECTION: usize = 8;
 /// A level this many times the least within reach is as good.
 const AS_GOOD: f64 = 3.0;
 /// Levels closer than this to the largest eigenvalue are not worth it.
-const WORTH: f64 = 1e-2;
+const WORTH: f64 = 1e-1;
 /// Of the random vectors that eigenvectors are found from: the same atoms have the same levelling.
 const SEED: u64 = 0x1e7e1;
 

@@ -31,7 +31,7 @@ pub use loss::Loss;
 pub use moving::move_sums;
 pub use nystrom::{NystromFit, NystromSums};
 pub use press::press_ridge;
-pub use recursive::{Innovations, RecursiveRidge};
+pub use recursive::{Block, Innovations, RecursiveRidge};
 pub use rowwise::RowwiseRidge;
 pub use settings::{Ridge, SolverOptions};
 pub use whitening::Whitening;

@@ -9,35 +9,32 @@
 //!
 //! A row of weight w counts as √w φ and √w y, and its error comes out times √w. A block of b rows costs b m² + b² m/2 +
 //! m³/6 multiply-adds beside its kernels: least a row at b = m/√3. Half of it, the predictions, needs nothing of the
-//! other half, the sums and the next factor, so that two threads share a block without waiting for each other.
+//! other half, the sums and the next factor, so that two threads share the work without waiting for each other ([`line`]).
 
+mod line;
+mod loading;
 mod passing;
 mod predicting;
 
-use std::sync::Arc;
+use faer::{ColRef, Mat, MatRef};
 
-use faer::{ColRef, Mat, MatMut, MatRef};
-use rayon::prelude::*;
-
-use self::passing::Passing;
+pub use self::line::Block;
+use self::line::{Line, Outcome, Works};
+use self::loading::Features;
 use self::predicting::Predicting;
-use super::levelling::Levelling;
 use super::loss::Loss;
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Factoring, PackedRows, side_by_side};
-use crate::rows::{RowBlock, Rows};
+use crate::kernel::{Centres, Kernel};
+use crate::linalg::Factoring;
+use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
 /// first block would lose digits to it.
 const INTERCEPT_PRIOR: f64 = 1e-4;
-
-/// Rows whose features are made together, by one thread.
-const STRIP: usize = 48;
 
 /// Sums over a stream, and the solution from them that the next block starts with.
 #[derive(Debug)]
@@ -51,52 +48,8 @@ pub struct RecursiveRidge {
     ridge: f64,
     loss: Loss,
     start: Start,
-    /// Where the next block's start is made while this block is predicted.
-    next: Start,
-    loaded: Loaded,
-    /// The block after this one, if it was known while this one was learnt.
-    ahead: Loaded,
     predicting: Predicting,
-    passing: Passing,
-    /// √w y of a block.
-    targets: Vec<f64>,
-}
-
-/// Features of a block of rows.
-#[derive(Debug, Default)]
-struct Loaded {
-    /// The rows themselves, if these features are for later.
-    rows: Option<RowBlock>,
-    /// √w (φ, 1), column-major.
-    features: Vec<f64>,
-    /// k(x,x).
-    diagonals: Vec<f64>,
-    /// One a strip of rows.
-    workspaces: Vec<StripWorkspace>,
-}
-
-/// Memory for a strip of rows.
-#[derive(Debug, Default)]
-struct StripWorkspace {
-    kernels: KernelWorkspace,
-    features: PackedRows,
-    /// What levelled kernels are made with.
-    along: Vec<f64>,
-}
-
-/// What makes features of rows.
-#[derive(Clone)]
-struct Features<'a> {
-    kernel: &'a Kernel,
-    centres: &'a Centres,
-    whitening: Option<Arc<Whitening>>,
-    levelling: Option<Arc<Levelling>>,
-}
-
-impl<'a> Features<'a> {
-    fn of(kernel: &'a Kernel, centres: &'a Centres, sums: &NystromSums) -> Self {
-        Self { kernel, centres, whitening: sums.whitening.clone(), levelling: sums.levelling.clone() }
-    }
+    works: Works,
 }
 
 /// L and θ at the start of a block.
@@ -116,6 +69,12 @@ struct Learnt<'a> {
 }
 
 impl<'a> Learnt<'a> {
+    /// Of numbers that are column-major: rows, features and targets.
+    fn of(features: &'a [f64], targets: &'a [f64], (height, width, outputs): (usize, usize, usize)) -> Self {
+        let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
+        Self { features, targets: MatRef::from_column_major_slice(&targets[..height * outputs], height, outputs) }
+    }
+
     /// √w.
     fn roots(&self) -> ColRef<'a, f64> {
         self.features.col(self.features.ncols() - 1)
@@ -148,8 +107,7 @@ impl RecursiveRidge {
     pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
         let centres = Centres::new(dictionary.atoms().rows());
         let regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&kernel, &dictionary));
-        let (start, next) = (Start::empty(), Start::empty());
-        let (loaded, ahead, predicting, passing) = Default::default();
+        let (start, predicting, works) = Default::default();
         let mut learner = Self {
             kernel,
             dictionary,
@@ -159,12 +117,8 @@ impl RecursiveRidge {
             ridge,
             loss: Loss::Squared,
             start,
-            next,
-            loaded,
-            ahead,
             predicting,
-            passing,
-            targets: Vec::new(),
+            works,
         };
         learner.restart()?;
         Ok(learner)
@@ -222,7 +176,7 @@ impl RecursiveRidge {
     pub(super) fn replace_sums(&mut self, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<()> {
         self.regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&self.kernel, &dictionary));
         (self.dictionary, self.sums, self.ridge) = (dictionary, sums, ridge);
-        self.ahead.rows = None;
+        self.works.forget_ahead();
         self.restart()
     }
 
@@ -241,8 +195,9 @@ impl RecursiveRidge {
     pub fn predict(&mut self, rows: Rows, out: &mut Vec<f64>) {
         let (height, width) = (rows.len(), self.width());
         let features = Features::of(&self.kernel, &self.centres, &self.sums);
-        self.loaded.load(&features, rows, None);
-        let features = MatRef::from_column_major_slice(&self.loaded.features[..height * width], height, width);
+        let loaded = &mut self.works.job().loaded;
+        loaded.load(&features, rows, None);
+        let features = MatRef::from_column_major_slice(&loaded.features[..height * width], height, width);
         let values = features * &self.start.theta;
         out.clear();
         out.extend((0..height).flat_map(|i| (0..values.ncols()).map(move |t| (i, t))).map(|(i, t)| values[(i, t)]));
@@ -256,71 +211,33 @@ impl RecursiveRidge {
         weights: Option<&[f64]>,
         out: &mut Innovations,
     ) -> Result<()> {
-        self.advance_towards(None, rows, targets, weights, out)
+        self.advance_all(&[Block { rows, targets, weights }], &[], out)
     }
 
-    /// [`advance`](Self::advance) where the rows of the next block are known, and have no weights: threads that wait for
-    /// others make its features. If it is not the next after all, nothing is lost but the time.
-    pub fn advance_towards(
-        &mut self,
-        upcoming: Option<Rows>,
-        rows: Rows,
-        targets: MatRef<'_, f64>,
-        weights: Option<&[f64]>,
-        out: &mut Innovations,
-    ) -> Result<()> {
-        let (height, width, outputs) = (rows.len(), self.width(), targets.ncols());
-        let make = Features::of(&self.kernel, &self.centres, &self.sums);
-        std::mem::swap(&mut self.loaded, &mut self.ahead);
-        let known = self.loaded.rows.take().is_some_and(|known| known.rows() == rows);
-        if !known || weights.is_some() {
-            self.loaded.load(&make, rows, weights);
-        }
-        let Loaded { features, diagonals, .. } = &self.loaded;
-        let features = MatRef::from_column_major_slice(&features[..height * width], height, width);
-        let roots = features.col(width - 1);
-        // √w y.
-        resize(&mut self.targets, height * outputs);
-        let mut scaled = MatMut::from_column_major_slice_mut(&mut self.targets, height, outputs);
-        for t in 0..outputs {
-            (0..height).for_each(|i| scaled[(i, t)] = roots[i] * targets[(i, t)]);
-        }
-        let all = Learnt { features, targets: scaled.as_ref() };
-        let (start, predicting, passing) = (&self.start, &mut self.predicting, &mut self.passing);
-        let (passing, energy) = match self.loss {
-            Loss::Squared => (None, (0..height).map(|i| roots[i] * roots[i] * diagonals[i]).sum()),
-            loss => {
-                let energy = passing.split(loss, all, start.theta.as_ref(), diagonals);
-                self.sums.pass_over(passing.passed, passing.rows_passed(height));
-                (Some(&*passing), energy)
+    /// [`advance`](Self::advance) for one block after the other: what was predicted of them all is in `out`. If the rows
+    /// of blocks after them are known, and have no weights, threads that would wait make their features. If others come
+    /// after all, nothing is lost but the time.
+    pub fn advance_all(&mut self, blocks: &[Block], upcoming: &[Rows], out: &mut Innovations) -> Result<()> {
+        out.predictions.clear();
+        out.variance_factors.clear();
+        let mut rest = blocks;
+        while !rest.is_empty() {
+            let line = Line {
+                make: Features::of(&self.kernel, &self.centres, &self.sums),
+                regulariser: Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() },
+                loss: self.loss,
+                sums: &mut self.sums,
+                predicting: &mut self.predicting,
+                works: &mut self.works,
+            };
+            let Outcome { done, stopped } = line.run(&mut self.start, rest, upcoming, out)?;
+            rest = &rest[done..];
+            match stopped {
+                None => {}
+                // Rounding errors of sums of kernels have outgrown the ridge before it was chosen anew.
+                Some(_) if !self.sums.is_whitened() => self.rescue(&self.dictionary.clone(), self.ridge)?,
+                Some(error) => return Err(error),
             }
-        };
-
-        // Neither needs what the other finds: the predictions of this block, and the start of the next.
-        let (sums, next) = (&mut self.sums, &mut self.next);
-        let regulariser = Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() };
-        let learnt = passing.map_or(all, Passing::learnt);
-        let learn = || {
-            sums.add_weighted(learnt.features, learnt.targets, energy);
-            next.make(sums, regulariser)
-        };
-        let predict = || predicting.predict(start, all, passing, out);
-        let ahead = &mut self.ahead;
-        let (predicted, learnt) = match upcoming {
-            Some(rows) => {
-                let mut copy = RowBlock::like(rows);
-                copy.extend(rows);
-                ahead.rows = Some(copy);
-                side_by_side(predict, || rayon::join(learn, || ahead.load(&make, rows, None)).0)
-            }
-            None => side_by_side(predict, learn),
-        };
-        predicted?;
-        match learnt {
-            Ok(()) => std::mem::swap(&mut self.start, &mut self.next),
-            // Rounding errors of sums of kernels have outgrown the ridge before it was chosen anew.
-            Err(_) if !self.sums.is_whitened() => self.rescue(&self.dictionary.clone(), self.ridge)?,
-            Err(error) => return Err(error),
         }
         Ok(())
     }
@@ -346,7 +263,7 @@ impl RecursiveRidge {
         self.dictionary.widen(width);
         // The packing depends on the width, and must not depend on when the learner was saved.
         self.centres = Centres::new(self.dictionary.atoms().rows());
-        self.ahead.rows = None;
+        self.works.forget_ahead();
     }
 
     /// Adds numbers to all targets so far, one each.
@@ -364,61 +281,12 @@ impl RecursiveRidge {
             + self.regulariser.as_ref().map_or(0, square)
             + self.sums.size_bytes()
             + start(&self.start)
-            + start(&self.next)
             + self.predicting.size_bytes()
-            + self.passing.size_bytes()
-            + self.loaded.size_bytes()
-            + self.ahead.size_bytes()
-            + 8 * self.targets.capacity()
+            + self.works.size_bytes(self.width(), self.sums.targets(), self.loss)
     }
 
     fn width(&self) -> usize {
         self.dictionary.len() + 1
-    }
-}
-
-impl Loaded {
-    /// √w (φ, 1) of the rows, and their k(x,x).
-    fn load(&mut self, make: &Features, rows: Rows, weights: Option<&[f64]>) {
-        let (height, atoms) = (rows.len(), make.centres.len());
-        resize(&mut self.features, height * (atoms + 1));
-        resize(&mut self.diagonals, height);
-        self.workspaces.resize_with(height.div_ceil(STRIP), StripWorkspace::default);
-        let strip = |((s, mut out), workspace): ((usize, MatMut<'_, f64>), &mut StripWorkspace)| {
-            let from = s * STRIP;
-            let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
-            let part = rows.slice(from, from + features.nrows());
-            make.kernel.block(part, make.centres, &mut workspace.kernels, features.as_mut());
-            if let Some(levelling) = &make.levelling {
-                levelling.apply(features.as_mut(), &mut workspace.along);
-            }
-            if let Some(whitening) = &make.whitening {
-                whitening.apply_packed(features.as_mut(), &mut workspace.features);
-            }
-            match weights {
-                Some(weights) => {
-                    let weights = &weights[from..];
-                    for column in features.col_iter_mut() {
-                        column.iter_mut().zip(weights).for_each(|(v, w)| *v *= w.sqrt());
-                    }
-                    constant.col_mut(0).iter_mut().zip(weights).for_each(|(v, w)| *v = w.sqrt());
-                }
-                None => constant.col_mut(0).iter_mut().for_each(|v| *v = 1.0),
-            }
-        };
-        let all = MatMut::from_column_major_slice_mut(&mut self.features, height, atoms + 1);
-        all.par_row_chunks_mut(STRIP).enumerate().zip(&mut self.workspaces).for_each(strip);
-        make.kernel.diagonals(rows, &mut self.diagonals);
-    }
-
-    fn size_bytes(&self) -> usize {
-        8 * (self.features.capacity() + self.diagonals.capacity())
-            + self
-                .workspaces
-                .iter()
-                .map(|strip| strip.kernels.size_bytes() + strip.features.size_bytes() + 8 * strip.along.capacity())
-                .sum::<usize>()
-            + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
 }
 
@@ -447,11 +315,13 @@ impl Regulariser<'_> {
     }
 }
 
-impl Start {
-    fn empty() -> Self {
+impl Default for Start {
+    fn default() -> Self {
         Self { factor: Factoring::default(), theta: Mat::new() }
     }
+}
 
+impl Start {
     /// Solves anew, in the same memory.
     fn make(&mut self, sums: &NystromSums, regulariser: Regulariser) -> Result<()> {
         let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
@@ -480,5 +350,7 @@ impl Start {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_line;
 #[cfg(test)]
 mod tests_passing;

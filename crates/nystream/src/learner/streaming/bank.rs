@@ -15,12 +15,12 @@ use rayon::prelude::*;
 
 use super::head::{Kept, with_kernel};
 use super::options::StreamingOptions;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::fit::Bandwidth;
 use crate::linalg::on_a_share;
 use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
-use crate::solver::{Innovations, RecursiveRidge, Ridge};
+use crate::solver::{Block, Innovations, RecursiveRidge, Ridge};
 
 /// Bandwidths of the bank, as factors of the one that the head chose.
 const FACTORS: [f64; 6] = [1.0, FRAC_1_SQRT_2, 0.5, SQRT_2, 2.0, 2.0 * SQRT_2];
@@ -130,25 +130,21 @@ impl Bank {
         }
     }
 
-    /// Predicts the rows, learns them, and gives what the leader had predicted. `upcoming` are the rows after them, if known.
-    pub fn advance(
-        &mut self,
-        (rows, upcoming): (Rows, Option<Rows>),
-        codes: MatRef<'_, f64>,
-        weights: &[f64],
-        decay: f64,
-    ) -> Result<&Innovations> {
-        let count = rows.len();
-        // Row i of a block of b ends up with weight w·decay^(b−1−i); until the block ends, all is larger by decay^(−b).
+    /// Predicts the rows of blocks, learns them, and gives what the leader had predicted. `upcoming` are the rows of blocks
+    /// after them, as far as they are known and have no weights. Several blocks are for a member alone, without forgetting.
+    pub fn advance(&mut self, blocks: &[Block], upcoming: &[Rows], decay: f64) -> Result<&Innovations> {
         let faded = decay < 1.0;
-        let grown: Vec<f64> = (0..count).map(|i| weights[i] / decay.powf((i + 1) as f64)).collect();
-        let plain = !faded && weights.iter().all(|&w| w == 1.0);
-        let upcoming = upcoming.filter(|_| plain);
-        let weights = if plain { None } else { Some(grown.as_slice()) };
+        debug_assert!(blocks.len() == 1 || (self.members.len() == 1 && !faded));
+        let [Block { rows, targets: codes, weights }, ..] = blocks else { return Err(Error::Internal("no block")) };
+        // Row i of a block of b ends up with weight w·decay^(b−1−i); until the block ends, all is larger by decay^(−b).
+        let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
+        let grown: Vec<f64> = (0..rows.len()).map(|i| weight(i) / decay.powf((i + 1) as f64)).collect();
+        let fading = [Block { rows: *rows, targets: *codes, weights: Some(&grown) }];
+        let (blocks, upcoming) = if faded { (&fading[..], &[][..]) } else { (blocks, upcoming) };
         let advance = |member: &mut Member| -> Result<()> {
-            member.learner.advance_towards(upcoming, rows, codes, weights, &mut member.found)?;
+            member.learner.advance_all(blocks, upcoming, &mut member.found)?;
             if faded {
-                member.learner.fade(decay.powf(count as f64))?;
+                member.learner.fade(decay.powf(rows.len() as f64))?;
             }
             Ok(())
         };
@@ -161,7 +157,7 @@ impl Bank {
             }
         }
         if self.members.len() > 1 {
-            self.members.iter_mut().for_each(|member| member.errors.push(member.losses(codes)));
+            self.members.iter_mut().for_each(|member| member.errors.push(member.losses(*codes)));
         }
         Ok(&self.members[self.leader].found)
     }

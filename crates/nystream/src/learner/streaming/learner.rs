@@ -12,7 +12,10 @@ use crate::kernel::Kernel;
 use crate::linalg::on_the_pool;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
-use crate::solver::{Loss, NystromFit, RecursiveRidge, Ridge, SolverOptions};
+use crate::solver::{Block, Loss, NystromFit, RecursiveRidge, Ridge, SolverOptions};
+
+/// Blocks after those in hand whose features may be made before their turn.
+const AHEAD: usize = 3;
 
 /// How far a ridge may be raised where rounding errors ask for it.
 const MOST_RAISED: f64 = 1e6;
@@ -100,9 +103,7 @@ impl StreamingRidge {
     fn learn_blocks(&mut self, out: &mut Vec<f64>) -> Result<()> {
         let mut done = 0;
         while self.pending.len() - done >= self.next_block() {
-            let end = done + self.next_block();
-            self.advance(done, end, out)?;
-            done = end;
+            done = self.advance(done, done + self.next_run(done), out)?;
         }
         self.drop_pending(done);
         Ok(())
@@ -122,7 +123,7 @@ impl StreamingRidge {
         out.append(&mut self.owed);
         while self.pending.len() > 0 {
             let end = self.pending.len().min(self.next_block());
-            self.advance(0, end, out)?;
+            let end = self.advance(0, end, out)?;
             self.drop_pending(end);
         }
         Ok(())
@@ -222,20 +223,41 @@ impl StreamingRidge {
         }
     }
 
-    /// Predicts and learns rows `start..end` of those pending. Gives the outputs of those not answered already.
-    pub(super) fn advance(&mut self, start: usize, end: usize, out: &mut Vec<f64>) -> Result<()> {
+    /// Rows of full blocks among those that wait from `start` on, up to where ridges are chosen.
+    fn next_run(&self, start: usize) -> usize {
+        let block = self.next_block();
+        let bank = match &self.phase {
+            Phase::Stream { bank } if bank.members.len() == 1 && self.options.half_life.is_none() => bank,
+            _ => return block,
+        };
+        let plain = self.pending.weights[start..].iter().take_while(|&&w| w == 1.0).count();
+        let to_ridge = (bank.next_ridge - bank.leader().sums().seen()).ceil().max(1.0) as usize;
+        (plain / block).min(to_ridge.div_ceil(block)).max(1) * block
+    }
+
+    /// Predicts and learns rows `start..end` of those pending, in blocks, or fewer blocks, if atoms change after them; gives
+    /// the end. Appends the outputs of those not answered already.
+    pub(super) fn advance(&mut self, start: usize, mut end: usize, out: &mut Vec<f64>) -> Result<usize> {
         self.live = None;
         let waiting = self.pending.rows.rows();
         let rows = waiting.slice(start, end);
         let codes = self.pending.code_matrix(start, end);
         let weights = &self.pending.weights[start..end];
+        let size = self.next_block();
+        let block = |from: usize| {
+            let to = (from + size).min(end - start);
+            let plain = weights[from..to].iter().all(|&w| w == 1.0);
+            let targets = codes.as_ref().subrows(from, to - from);
+            Block { rows: rows.slice(from, to), targets, weights: (!plain).then(|| &weights[from..to]) }
+        };
+        let mut blocks: Vec<Block> = (0..end - start).step_by(size).map(block).collect();
         let decay = self.options.decay();
         let mut predictions = Vec::with_capacity((end - start) * self.outputs);
         match &mut self.phase {
             Phase::Head { kept, bank, mean, weight } => {
                 match bank {
                     Some(bank) => {
-                        let found = bank.advance((rows, None), codes.as_ref(), weights, decay)?;
+                        let found = bank.advance(&blocks, &[], decay)?;
                         predictions.extend_from_slice(&found.predictions);
                     }
                     None => {
@@ -258,13 +280,23 @@ impl StreamingRidge {
                 }
             }
             Phase::Stream { bank } => {
-                let then = end + self.options.block_rows();
-                let plain = |weights: &[f64]| weights.iter().all(|&w| w == 1.0);
-                let upcoming = (then <= waiting.len() && plain(&self.pending.weights[end..then]))
-                    .then(|| waiting.slice(end, then));
-                let found = bank.advance((rows, upcoming), codes.as_ref(), weights, decay)?;
+                let (mut looked, mut renews) = self.watch.look(rows, self.learnt, bank, &self.options)?;
+                if renews {
+                    blocks.truncate(looked.div_ceil(size));
+                    end = end.min(start + blocks.len() * size);
+                }
+                let plain = |from: &usize| self.pending.weights[*from..from + size].iter().all(|&w| w == 1.0);
+                let later = (end..(waiting.len() + 1).saturating_sub(size)).step_by(size);
+                let upcoming: Vec<Rows> =
+                    later.take(AHEAD).take_while(plain).map(|from| waiting.slice(from, from + size)).collect();
+                let found = bank.advance(&blocks, &upcoming, decay)?;
                 predictions.extend_from_slice(&found.predictions);
-                self.watch.take(rows, self.learnt, bank, &self.options)?;
+                while renews {
+                    let first = self.learnt + looked as u64;
+                    self.watch.renew(first, bank, &self.options)?;
+                    let (more, again) = self.watch.look(rows.slice(looked, end - start), first, bank, &self.options)?;
+                    (looked, renews) = (looked + more, again);
+                }
                 bank.narrow();
                 bank.choose_ridges(&self.options)?;
             }
@@ -281,7 +313,7 @@ impl StreamingRidge {
                 out.extend_from_slice(predicted);
             }
         }
-        Ok(())
+        Ok(end)
     }
 
     fn next_phase(&mut self) -> Result<()> {

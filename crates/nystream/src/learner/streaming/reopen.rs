@@ -104,10 +104,12 @@ pub(super) struct Header {
 }
 
 impl Watch {
-    /// Takes rows that were learnt, the first of them with this number, and changes the atoms where that is worth it.
-    pub fn take(&mut self, rows: Rows, first: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
+    /// Looks at rows that are learnt next, the first of them with this number, up to the one that ends a window out of the
+    /// ordinary: how many rows that are, and whether there is such a window. Then atoms are to be chosen anew
+    /// ([`renew`](Self::renew)) once the rows are learnt. What is learnt of them does not matter to it.
+    pub fn look(&mut self, rows: Rows, first: u64, bank: &Bank, options: &StreamingOptions) -> Result<(usize, bool)> {
         if options.reopen == Reopen::Off {
-            return Ok(());
+            return Ok((rows.len(), false));
         }
         let stride = (options.budget / ATOMS_A_STRIDE).clamp(1, LONGEST_STRIDE) as u64;
         for i in 0..rows.len() {
@@ -115,13 +117,32 @@ impl Watch {
                 let window = self.window.get_or_insert_with(|| RowBlock::like(rows));
                 window.push(rows.row(i));
                 if window.len() == WINDOW {
-                    self.judge(first + i as u64 + 1, bank, options)?;
-                    if let Some(window) = &mut self.window {
-                        window.clear();
+                    if self.judge(bank)? {
+                        return Ok((i + 1, true));
                     }
+                    self.window.iter_mut().for_each(RowBlock::clear);
                 }
             }
         }
+        Ok((rows.len(), false))
+    }
+
+    /// Chooses atoms anew after a window out of the ordinary, and changes them where that is worth it.
+    pub fn renew(&mut self, learnt: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
+        let (Some(window), [member]) = (&mut self.window, &mut bank.members[..]) else { return Ok(()) };
+        match renewed(member, window.rows(), learnt, options, self.header.changes)? {
+            Some((learner, change)) => {
+                let (errors, expected) = (std::mem::take(&mut member.errors), member.expected);
+                *member = Member::judged(learner, DictionaryMethod::RpCholesky, errors, expected);
+                self.header.changes = self.header.changes.saturating_add(1);
+                self.header.last = Some(change);
+            }
+            None => {
+                self.header.usual = self.header.recent;
+                self.header.windows = 0;
+            }
+        }
+        window.clear();
         Ok(())
     }
 
@@ -146,14 +167,15 @@ impl Watch {
         rows + self.map.as_ref().map_or(0, map)
     }
 
-    fn judge(&mut self, learnt: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
-        let Some(window) = &self.window else { return Ok(()) };
-        let [member] = &mut bank.members[..] else {
+    /// Whether the window is out of the ordinary.
+    fn judge(&mut self, bank: &Bank) -> Result<bool> {
+        let Some(window) = &self.window else { return Ok(false) };
+        let [member] = &bank.members[..] else {
             // Which bandwidth stays is not known: the rows are kept to be judged by it.
             if self.reference.is_none() {
                 self.reference = self.window.take();
             }
-            return Ok(());
+            return Ok(false);
         };
         let learner = &member.learner;
         if learner.sums().is_whitened() {
@@ -175,26 +197,11 @@ impl Watch {
             }
             (None, None) => {
                 self.header.usual = Some(now);
-                return Ok(());
+                return Ok(false);
             }
         };
         self.header.windows = self.header.windows.saturating_add(1);
-        if !now.above(&usual, self.header.windows) {
-            return Ok(());
-        }
-        match renewed(member, window.rows(), learnt, options, self.header.changes)? {
-            Some((learner, change)) => {
-                let (errors, expected) = (std::mem::take(&mut member.errors), member.expected);
-                *member = Member::judged(learner, DictionaryMethod::RpCholesky, errors, expected);
-                self.header.changes = self.header.changes.saturating_add(1);
-                self.header.last = Some(change);
-            }
-            None => {
-                self.header.usual = Some(now);
-                self.header.windows = 0;
-            }
-        }
-        Ok(())
+        Ok(now.above(&usual, self.header.windows))
     }
 
     /// Adds rows to a file; the header belongs in the document.

@@ -66,10 +66,9 @@ impl StreamingRidge {
         if self.pending.len() >= self.next_block() {
             // Rows of blocks among them have not been answered: the next `learn` or `flush` does.
             let mut owed = std::mem::take(&mut self.owed);
-            let outcome = self.advance(0, self.pending.len(), &mut owed);
+            let outcome = self.advance(0, self.next_block(), &mut owed);
             self.owed = owed;
-            outcome?;
-            self.drop_pending(self.pending.len());
+            self.drop_pending(outcome?);
         }
         Ok(())
     }

@@ -3,7 +3,8 @@
 //! Which those are is said by the outputs at the start of the block ([`Loss`]), so that learning need not wait for
 //! predictions. Let T be the rows that are learnt, V = L⁻¹Φ_Tᵀ, I + VᵀV = CCᵀ and z = C⁻¹(y − Φθ)_T. After the first k of
 //! them a row x has the output φᵀθ + g₁z₁ + … + g_k z_k with g = C⁻¹Φ_T A⁻¹φ: the first k entries of g and of z do not
-//! depend on later rows. So a row that is passed over costs a product with W = A⁻¹Φ_Tᵀ = L⁻ᵀV, and no solve with L.
+//! depend on later rows. So a row that is passed over costs a product with W = A⁻¹Φ_Tᵀ = L⁻ᵀV, and no solve with L. Nor need
+//! its kernels be levelled, where those that are learnt are: θ and W are levelled in their place.
 
 use faer::linalg::matmul::matmul;
 use faer::{Accum, MatMut, MatRef};
@@ -11,6 +12,7 @@ use faer::{Accum, MatMut, MatRef};
 use super::{Innovations, Learnt, Start, resize};
 use crate::linalg::{Factoring, PackedRows, ReusedMatrix, parallelism};
 use crate::solver::Loss;
+use crate::solver::levelling::Levelling;
 
 /// Which rows of a block are learnt.
 #[derive(Debug, Default)]
@@ -26,6 +28,8 @@ pub(super) struct Passing {
     targets: Vec<f64>,
     /// Their columns.
     shape: (usize, usize),
+    /// What kernels are levelled with.
+    along: Vec<f64>,
 }
 
 /// Memory for predicting the others.
@@ -35,22 +39,43 @@ pub(super) struct Reaching {
     towards: ReusedMatrix,
     /// g of every row, a column each.
     reach: ReusedMatrix,
+    /// What W is levelled with.
+    along: Vec<f64>,
 }
 
 impl Reaching {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.towards.size_bytes() + self.reach.size_bytes()
+        self.towards.size_bytes() + self.reach.size_bytes() + 8 * self.along.capacity()
     }
 }
 
 impl Passing {
-    /// Tells rows of a block apart. Gives Σw k(x,x) of those that are learnt.
-    pub fn split(&mut self, loss: Loss, all: Learnt, theta: MatRef<'_, f64>, diagonals: &[f64]) -> f64 {
+    /// Tells rows of a block apart. Gives Σw k(x,x) of those that are learnt. If there is a levelling, it is still to be done.
+    pub fn split(
+        &mut self,
+        loss: Loss,
+        all: Learnt,
+        start: &Start,
+        diagonals: &[f64],
+        levelling: Option<&Levelling>,
+    ) -> f64 {
+        let mut theta = start.theta.clone();
+        let atoms = theta.nrows() - 1;
+        if let Some(levelling) = levelling {
+            levelling.level(theta.as_mut().subrows_mut(0, atoms));
+        }
         let (height, outputs) = (all.features.nrows(), theta.ncols());
         resize(&mut self.outputs, height * outputs);
         let row_major = MatMut::from_row_major_slice_mut(&mut self.outputs, height, outputs);
-        matmul(row_major, Accum::Replace, all.features, theta, 1.0, parallelism(height * theta.nrows() * outputs));
+        matmul(
+            row_major,
+            Accum::Replace,
+            all.features,
+            theta.as_ref(),
+            1.0,
+            parallelism(height * theta.nrows() * outputs),
+        );
         let roots = all.roots();
         self.taught.clear();
         self.passed = 0.0;
@@ -69,6 +94,12 @@ impl Passing {
         self.shape = (all.features.ncols(), outputs);
         gather(all.features, &self.taught, &mut self.features);
         gather(all.targets, &self.taught, &mut self.targets);
+        if let Some(levelling) = levelling
+            && !self.taught.is_empty()
+        {
+            let kernels = &mut self.features[..self.taught.len() * atoms];
+            levelling.apply(MatMut::from_column_major_slice_mut(kernels, self.taught.len(), atoms), &mut self.along);
+        }
         energy
     }
 
@@ -85,12 +116,12 @@ impl Passing {
     }
 
     /// Puts what was found of the rows learnt in their places, and predicts the others. `solved` is V, `innovations` C,
-    /// and `errors` z.
+    /// and `errors` z. If there is a levelling, it has not been done to `all`.
     pub fn spread(
         &self,
-        Reaching { towards, reach }: &mut Reaching,
+        Reaching { towards, reach, along }: &mut Reaching,
         start: &Start,
-        all: Learnt,
+        (all, levelling): (Learnt, Option<&Levelling>),
         (solved, innovations, errors): (&PackedRows, &Factoring, MatRef<'_, f64>),
         out: &mut Innovations,
     ) {
@@ -104,6 +135,9 @@ impl Passing {
             towards.reshape(learnt, width);
             solved.write_transposed(towards.as_mut());
             start.factor.backward_in_place(towards.as_mut().transpose_mut());
+            if let Some(levelling) = levelling {
+                levelling.apply(towards.as_mut().subcols_mut(0, width - 1), along);
+            }
             let (features, par) = (all.features.transpose(), parallelism(height * width * learnt));
             matmul(reach.as_mut(), Accum::Replace, towards.as_ref(), features, 1.0, par);
             innovations.forward_in_place(reach.as_mut());
@@ -128,12 +162,6 @@ impl Passing {
             }
             out.variance_factors.push(f64::NAN);
         }
-    }
-
-    /// Bytes held.
-    pub fn size_bytes(&self) -> usize {
-        let numbers = self.outputs.capacity() + self.features.capacity() + self.targets.capacity();
-        8 * (numbers + self.taught.capacity())
     }
 }
 

@@ -7,6 +7,7 @@ use super::passing::{Passing, Reaching};
 use super::{Innovations, Learnt, Start, resize};
 use crate::error::Result;
 use crate::linalg::{Factoring, GramSum, PackedRows, PackedTriangle, parallelism};
+use crate::solver::levelling::Levelling;
 
 /// Memory for it.
 #[derive(Debug, Default)]
@@ -23,16 +24,16 @@ pub(super) struct Predicting {
 }
 
 impl Predicting {
-    /// Predicts all rows; `passing` says which of them are learnt, if not all are.
+    /// Predicts all rows; `passing` says which of them are learnt, if not all are, and what the others lack to be features.
     pub fn predict(
         &mut self,
         start: &Start,
         all: Learnt,
-        passing: Option<&Passing>,
+        passing: Option<(&Passing, Option<&Levelling>)>,
         out: &mut Innovations,
     ) -> Result<()> {
         let Self { triangle, solved, products, residuals, innovations, reaching } = self;
-        let taught = passing.map(Passing::learnt);
+        let taught = passing.map(|(passing, _)| passing.learnt());
         let Learnt { features, targets } = taught.unwrap_or(all);
         let roots = features.col(features.ncols() - 1);
         let (height, width, outputs) = (features.nrows(), features.ncols(), targets.ncols());
@@ -61,8 +62,9 @@ impl Predicting {
             let prediction = |t: usize| (targets[(i, t)] - pivot * residuals[(i, t)]) / roots[i];
             out.predictions.extend((0..outputs).map(prediction));
         }
-        if let Some(passing) = passing {
-            passing.spread(reaching, start, all, (solved, innovations, residuals.as_ref()), out);
+        if let Some((passing, levelling)) = passing {
+            let found = (&*solved, &*innovations, residuals.as_ref());
+            passing.spread(reaching, start, (all, levelling), found, out);
         }
         Ok(())
     }

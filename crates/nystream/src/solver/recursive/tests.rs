@@ -7,7 +7,7 @@ use crate::rows::RowBlock;
 
 pub(super) struct Problem {
     pub data: Vec<f64>,
-    targets: Mat<f64>,
+    pub targets: Mat<f64>,
     pub weights: Vec<f64>,
     pub kernel: Kernel,
     pub dictionary: Dictionary,
@@ -79,28 +79,6 @@ impl Problem {
             }
         }
         (predictions, factors)
-    }
-}
-
-#[test]
-fn rows_known_ahead_change_nothing_even_if_others_come() {
-    let problem = problem(90);
-    for precise in [true, false] {
-        let run = |upcoming: &dyn Fn(usize) -> Option<usize>| {
-            let mut learner = RecursiveRidge::new(problem.kernel, problem.dictionary.clone(), 2, 0.3, precise).unwrap();
-            let mut all = Vec::new();
-            for start in [0, 30, 60] {
-                let ahead = upcoming(start).map(|from| problem.rows().slice(from, from + 30));
-                let (rows, mut found) = (problem.rows().slice(start, start + 30), Innovations::default());
-                let targets = problem.targets.as_ref().subrows(start, 30);
-                learner.advance_towards(ahead, rows, targets, None, &mut found).unwrap();
-                all.extend(found.predictions);
-            }
-            all
-        };
-        let alone = run(&|_| None);
-        assert_eq!(alone, run(&|start| (start < 60).then_some(start + 30)));
-        assert_eq!(alone, run(&|_| Some(7)));
     }
 }
 

@@ -3,6 +3,7 @@
 use super::tests::{Problem, problem};
 use super::*;
 use crate::linalg::Cholesky;
+use crate::rows::RowBlock;
 
 const RIDGE: f64 = 0.01;
 
