@@ -68,7 +68,7 @@ impl RecursiveRidge {
         let precise = scored.above(0.0)?;
         let kernels = self.sums().to_kernels();
         let rounding = kernels.rounding(self.dictionary(), AHEAD);
-        let kept = self.keep_as(kernels, precise.ridge)? || self.keep_levelled(precise.ridge, rounding)?;
+        let kept = self.keep_as(kernels, rounding, precise.ridge)? || self.keep_levelled(precise.ridge, rounding)?;
         if !kept {
             self.set_ridge(precise.ridge)?;
         }
@@ -76,8 +76,7 @@ impl RecursiveRidge {
     }
 
     /// Keeps sums of kernels, levelled or not, in place of features, if the ridge is clear of their floor.
-    fn keep_as(&mut self, kernels: NystromSums, ridge: f64) -> Result<bool> {
-        let rounding = kernels.rounding(self.dictionary(), AHEAD);
+    fn keep_as(&mut self, kernels: NystromSums, rounding: Rounding, ridge: f64) -> Result<bool> {
         // Where errors of kernels that were summed once are as large, those of levelled ones hardly matter.
         let inherited = if kernels.levelling.is_some() { kernels.inherited_floor } else { 0.0 };
         if rounding.nugget <= 0.0 || rounding.ridge_floor > (ridge / CLEAR).max(inherited / 2.0) {
@@ -103,7 +102,11 @@ impl RecursiveRidge {
             return Ok(false);
         }
         match Levelling::of(self.kernel().matrix(self.dictionary().atoms().rows()).as_ref())? {
-            Some(levelling) => self.keep_as(self.sums().to_levelled(Arc::new(levelling)), ridge),
+            Some(levelling) => {
+                let levelled = self.sums().to_levelled(Arc::new(levelling));
+                let rounding = levelled.rounding(self.dictionary(), AHEAD);
+                self.keep_as(levelled, rounding, ridge)
+            }
             None => Ok(false),
         }
     }

@@ -138,8 +138,9 @@ impl Bank {
         let [Block { rows, targets: codes, weights }, ..] = blocks else { return Err(Error::Internal("no block")) };
         // Row i of a block of b ends up with weight w·decay^(b−1−i); until the block ends, all is larger by decay^(−b).
         let weight = |i: usize| weights.map_or(1.0, |weights| weights[i]);
-        let grown: Vec<f64> = (0..rows.len()).map(|i| weight(i) / decay.powf((i + 1) as f64)).collect();
-        let fading = [Block { rows: *rows, targets: *codes, weights: Some(&grown) }];
+        let fading = if faded { rows.len() } else { 0 };
+        let grown: Vec<f64> = (0..fading).map(|i| weight(i) / decay.powf((i + 1) as f64)).collect();
+        let fading = [Block { weights: Some(&grown), ..blocks[0] }];
         let (blocks, upcoming) = if faded { (&fading[..], &[][..]) } else { (blocks, upcoming) };
         let advance = |member: &mut Member| -> Result<()> {
             member.learner.advance_all(blocks, upcoming, &mut member.found)?;
