@@ -9,6 +9,12 @@ use crate::sketch::SequentialDictionary;
 /// Stream of the generator that a merge makes, apart from those of single dictionaries.
 pub(super) const MERGE_STREAM: u64 = 1;
 
+/// Steps in which atoms fall (not in the papers).
+///
+/// Atoms that go in one draw may take all that a direction had, which new rows would mend and a merge does not. Step by step,
+/// what stands in for those that went is scored higher, and falls no further.
+pub(super) const STEPS: u32 = 2;
+
 impl Squeak {
     /// One dictionary for the rows of both, as if the rows of `other` had come after those of this one: its row
     /// numbers are counted on.
@@ -17,7 +23,7 @@ impl Squeak {
     /// (budget, schedule, oversampling) go on to hold; kernel, γ at the start, accuracy, failure probability, and kind
     /// and width of rows must agree. A dictionary that has seen no rows changes nothing, to the last bit. The draws
     /// come from a generator seeded by the next draws of both.
-    pub fn merge(mut self, mut other: Self) -> Result<Self> {
+    pub fn merge(self, other: Self) -> Result<Self> {
         self.require_compatible(&other)?;
         if other.rows_seen() == 0 {
             return Ok(self);
@@ -25,6 +31,15 @@ impl Squeak {
         if self.rows_seen() == 0 {
             return Ok(other);
         }
+        let mut union = self.union(other)?;
+        // At γ, as a block's, where DISQUEAK has (1+ε)γ: see the departures of this module.
+        union.rescore(union.leverage_ridge, STEPS)?;
+        union.enforce_budget(STEPS)?;
+        Ok(union)
+    }
+
+    /// The atoms of both as they stand.
+    pub(super) fn union(mut self, mut other: Self) -> Result<Self> {
         self.flush()?;
         other.flush()?;
         let seed = self.rng.bits() ^ other.rng.bits().rotate_left(32);
@@ -44,9 +59,6 @@ impl Squeak {
         self.least_oversampling = self.least_oversampling.min(other.least_oversampling);
         self.scorer.set_largest_jitter(other.scorer.largest_jitter());
         self.merged = true;
-        // At γ, as a block's, where DISQUEAK has (1+ε)γ: see the departures of this module.
-        self.rescore(self.leverage_ridge)?;
-        self.enforce_budget()?;
         Ok(self)
     }
 

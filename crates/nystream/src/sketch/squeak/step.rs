@@ -18,11 +18,11 @@ impl Squeak {
             Schedule::Lazy { growth, .. } => {
                 self.join_lazily(rows)?;
                 if self.atoms.len() as f64 > growth * self.rescored_atoms as f64 {
-                    self.rescore(self.leverage_ridge)?;
+                    self.rescore(self.leverage_ridge, 1)?;
                 }
             }
         }
-        self.enforce_budget()
+        self.enforce_budget(1)
     }
 
     /// Standing of the next `count` rows.
@@ -48,7 +48,7 @@ impl Squeak {
         for i in 0..rows.len() {
             self.account(self.options.kernel.diagonal(rows.row(i)), self.scores[old + i]);
         }
-        self.shrink(floor);
+        self.shrink(|lower, old| if floor { lower.max(old / 2.0) } else { lower });
         Ok(())
     }
 
@@ -82,20 +82,29 @@ impl Squeak {
         self.residual += (self.leverage_ridge * score).min(energy);
     }
 
-    /// Scores every atom at g = `ridge` and lets it fall, as in merging: without the floor of p̃/2.
-    pub(super) fn rescore(&mut self, ridge: f64) -> Result<()> {
+    /// Scores every atom at g = `ridge` and lets it fall, without the floor of p̃/2: in so many equal steps of log p̃, with the
+    /// scores of what is left before each.
+    pub(super) fn rescore(&mut self, ridge: f64, steps: u32) -> Result<()> {
+        (1..=steps).rev().try_for_each(|left| self.score_and_fall(ridge, left))
+    }
+
+    /// Scores every atom, and lets it fall one step of those `left`.
+    pub(super) fn score_and_fall(&mut self, ridge: f64, left: u32) -> Result<()> {
         self.scorer.of_atoms(&self.atoms, ridge, &mut self.scores)?;
-        self.shrink(false);
+        self.shrink(|lower, old| match left {
+            1 => lower,
+            // Rounding must not take it below its score, or above where it was.
+            left => (old * (lower / old).powf(1.0 / f64::from(left))).clamp(lower, old),
+        });
         self.rescored_atoms = self.atoms.len();
         Ok(())
     }
 
-    fn shrink(&mut self, floor: bool) {
+    /// Lets every atom fall to `rule(score, p̃)`, the score, times 1 − ε, being at most p̃.
+    fn shrink(&mut self, rule: impl Fn(f64, f64) -> f64) {
         let (scores, share) = (&self.scores, 1.0 - self.options.accuracy);
-        self.atoms.shrink(&mut self.rng, &mut self.spare, |i, old| {
-            let lower = (share * scores[i]).min(old);
-            if floor { lower.max(old / 2.0) } else { lower }
-        });
+        let fall = |i: usize, old: f64| rule((share * scores[i]).min(old), old);
+        self.atoms.shrink(&mut self.rng, &mut self.spare, fall);
         self.scorer.forget();
     }
 
@@ -108,12 +117,12 @@ impl Squeak {
         self.options.allowed_atoms(bytes)
     }
 
-    /// Raises γ until the atoms fit the budget.
-    pub(super) fn enforce_budget(&mut self) -> Result<()> {
+    /// Raises γ until the atoms fit the budget; they fall in so many steps each time.
+    pub(super) fn enforce_budget(&mut self, steps: u32) -> Result<()> {
         let lazy = matches!(self.options.schedule, Schedule::Lazy { .. });
         if lazy && self.atoms.len() > self.allowed_atoms() {
             // Old atoms may have had no chance to fall yet.
-            self.rescore(self.leverage_ridge)?;
+            self.rescore(self.leverage_ridge, 1)?;
         }
         loop {
             let (atoms, allowed) = (self.atoms.len(), self.allowed_atoms());
@@ -128,7 +137,7 @@ impl Squeak {
                 return Err(Error::Internal("no leverage ridge makes the dictionary fit its budget"));
             }
             self.leverage_ridge = raised;
-            self.rescore(raised)?;
+            self.rescore(raised, steps)?;
         }
     }
 }

@@ -3,6 +3,7 @@
 use faer::Mat;
 
 use super::super::atoms::Standing;
+use super::super::merge::STEPS;
 use super::*;
 use crate::linalg::SymmetricEigen;
 
@@ -109,7 +110,8 @@ fn merged_scores_are_within_their_bounds_while_both_dictionaries_are_accurate() 
             let (left, left_range, mut numbers) = part(0, 0, 40);
             let (right, right_range, more) = part(100, 40, 60);
             numbers.extend(more);
-            let merged = left.merge(right).unwrap();
+            let mut merged = left.union(right).unwrap();
+            merged.score_and_fall(gamma, STEPS).unwrap();
             let exact = oracle::leverage(&oracle::gram(&kernel, rows, rows), gamma);
             let both = [left_range, right_range].iter().all(|range| range.0 >= -0.5 && range.1 <= 0.5);
             (merges, accurate) = (merges + 1, accurate + usize::from(both));
