@@ -61,6 +61,13 @@ pub struct GcvChoice {
     pub scores: Vec<f64>,
 }
 
+impl GcvChoice {
+    /// The mean logarithm of the scores, so that units do not matter.
+    pub fn mean_log_score(&self) -> f64 {
+        self.scores.iter().map(|score| score.ln()).sum::<f64>() / self.scores.len() as f64
+    }
+}
+
 impl RidgePath {
     /// From Σφφᵀ (its lower triangle), Σφy and Σy² of each target over so many rows, without means if there is an
     /// intercept. Ridges are not below `floor`.

@@ -174,8 +174,7 @@ impl Scored {
         if !choice.ridge.is_finite() {
             return Err(Error::Internal("a ridge is not finite"));
         }
-        let score = choice.scores.iter().map(|score| score.ln()).sum::<f64>() / choice.scores.len() as f64;
-        Ok(Chosen { ridge: choice.ridge, score: Some(score) })
+        Ok(Chosen { ridge: choice.ridge, score: Some(choice.mean_log_score()) })
     }
 }
 

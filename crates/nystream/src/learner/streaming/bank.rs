@@ -7,29 +7,17 @@
 //! and when ridges are chosen, the better half by it stays. Why each fails was not tested. What would explain it: a few rows
 //! that are hard to predict are most of the errors so far, and sums know nothing of rows far off that have not come yet.
 
-use std::f64::consts::{FRAC_1_SQRT_2, SQRT_2};
-use std::ops::RangeInclusive;
-
 use faer::MatRef;
 use rayon::prelude::*;
 
-use super::head::{Kept, with_kernel};
+use super::candidates::{Candidate, LARGE, beside};
+use super::head::{Judged, Kept};
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
-use crate::fit::Bandwidth;
 use crate::linalg::on_a_share;
 use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{Block, Innovations, RecursiveRidge, Ridge};
-
-/// Bandwidths of the bank, as factors of the one that the head chose.
-const FACTORS: [f64; 6] = [1.0, FRAC_1_SQRT_2, 0.5, SQRT_2, 2.0, 2.0 * SQRT_2];
-/// Factors that are tried with both ways to choose atoms; the others only with the one that the head chose.
-const NEAR: RangeInclusive<f64> = FRAC_1_SQRT_2..=SQRT_2;
-/// How their atoms are chosen: rows of high leverage, or rows as they come. Neither is better on every stream.
-const METHODS: [DictionaryMethod; 2] = [DictionaryMethod::RpCholesky, DictionaryMethod::Uniform];
-/// With more atoms than this only the kind that the head chose: each candidate holds several matrices of their size.
-const BOTH_METHODS: usize = 1000;
 
 /// Blocks before a candidate can be dropped, and how many standard errors behind it must be: on so few blocks Student's t
 /// is beyond 5 for one in 130, and the candidates are eight.
@@ -58,20 +46,20 @@ pub(super) struct Bank {
     pub next_ridge: f64,
     /// Length of the stream at which it is decided.
     pub ends: u64,
-    /// The leader's squared errors on the rows of the head, each left out, right after the head chose it.
-    left_out: Option<Vec<f64>>,
+    /// What is known of the leader's errors on the rows of the head, right after the head chose it.
+    judged: Judged,
 }
 
 impl Bank {
-    /// One learner only, and its errors on rows left out, where [`with_kernel`] knows them.
-    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, left_out: Option<Vec<f64>>) -> Self {
+    /// One learner only.
+    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, judged: Judged) -> Self {
         let next_ridge = 2.0 * learner.sums().seen();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, left_out }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, judged }
     }
 
     /// Members as they were.
     pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64, ends: u64) -> Self {
-        Self { members, leader, next_ridge, ends, left_out: None }
+        Self { members, leader, next_ridge, ends, judged: Judged::Not }
     }
 
     /// The leader, alone.
@@ -81,37 +69,20 @@ impl Bank {
 
     /// The learner alone, or with others beside it if the bandwidth may still change.
     pub fn open(options: &StreamingOptions, kept: &Kept, mut chosen: Self) -> Result<Self> {
-        let left_out = chosen.left_out.take();
-        let (method, chosen) = (chosen.members[chosen.leader].method, chosen.into_leader());
-        let next_ridge = 2.0 * chosen.sums().seen();
-        let mut members = vec![(Member::new(chosen, method), left_out)];
-        if let (Bandwidth::Auto, Some(bandwidth)) = (options.bandwidth, members[0].0.learner.kernel().bandwidth()) {
-            let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
-            let both = |factor: f64| options.budget <= BOTH_METHODS && NEAR.contains(&factor);
-            let others: Vec<_> =
-                pairs.filter(|&pair| pair != (1.0, method) && (pair.1 == method || both(pair.0))).collect();
-            // One thread each: they are small, and there are several.
-            let opened = others.into_par_iter().map(|(factor, other)| {
-                on_a_share(usize::MAX, || {
-                    let kernel = options.kernel.with_bandwidth(factor * bandwidth)?;
-                    let (learner, left_out) = with_kernel(options, kept, kernel, other)?;
-                    Ok((Member::new(learner, other), left_out))
-                })
-            });
-            members.extend(opened.collect::<Result<Vec<_>>>()?);
-        }
-        // Those that rows left out show clearly behind need not follow the stream to lose.
-        let total = |errors: &Vec<f64>| errors.iter().sum::<f64>();
-        let known = members.iter().filter_map(|(_, left_out)| left_out.as_ref());
-        if let Some(best) = known.min_by(|a, b| total(a).total_cmp(&total(b))).cloned() {
-            members.retain(|(_, left_out)| left_out.as_ref().is_none_or(|errors| !clearly_behind(errors, &best)));
-        }
-        let members = members.into_iter().map(|(member, _)| member).collect();
+        let judged = std::mem::replace(&mut chosen.judged, Judged::Not);
+        let (method, learner) = (chosen.members[chosen.leader].method, chosen.into_leader());
+        let next_ridge = 2.0 * learner.sums().seen();
+        let candidates = beside(options, kept, Candidate { factor: 1.0, method, learner, judged })?;
+        let members =
+            candidates.into_iter().map(|candidate| Member::new(candidate.learner, candidate.method)).collect();
         // A head that was longer than usual leaves the bank as many rows again.
         let ends = options.bank_rows().max(2 * kept.len() as u64);
-        let mut bank = Self { members, leader: 0, next_ridge, ends, left_out: None };
-        // Ridges stay as the head chose them; how sums are kept may change.
-        bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
+        let mut bank = Self { members, leader: 0, next_ridge, ends, judged: Judged::Not };
+        // Ridges stay as the head chose them; how sums are kept may change. With many atoms that takes longer than it saves
+        // before ridges are chosen anew, when most of the members are gone.
+        if options.budget <= LARGE {
+            bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
+        }
         Ok(bank)
     }
 
@@ -229,7 +200,7 @@ impl Bank {
 }
 
 /// Whether errors, block by block or row by row, are larger than the best by many times what their differences vary.
-fn clearly_behind(errors: &[f64], best: &[f64]) -> bool {
+pub(super) fn clearly_behind(errors: &[f64], best: &[f64]) -> bool {
     let count = errors.len() as f64;
     let gaps = || errors.iter().zip(best).map(|(a, b)| a - b);
     let mean = gaps().sum::<f64>() / count;

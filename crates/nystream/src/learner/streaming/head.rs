@@ -117,6 +117,28 @@ fn atoms_for(budget: usize, rows: usize) -> usize {
     budget.min(rows / 2).max(1)
 }
 
+/// What is known of a learner's errors on the rows it was fitted to.
+#[derive(Debug, Clone)]
+pub(super) enum Judged {
+    /// Squared errors on each row left out: summed over outputs, each in units of its variance.
+    LeftOut(Vec<f64>),
+    /// The mean logarithm of the squared errors that generalised cross-validation expects.
+    Expected(f64),
+    /// Nothing: the ridge was given.
+    Not,
+}
+
+impl Judged {
+    /// To compare learners of the same rows by; infinite where nothing is known.
+    pub fn error(&self) -> f64 {
+        match self {
+            Self::LeftOut(errors) => errors.iter().sum(),
+            Self::Expected(error) => *error,
+            Self::Not => f64::INFINITY,
+        }
+    }
+}
+
 /// What the head chose last: the kernel and how atoms are chosen.
 pub(super) type Chosen = (Kernel, DictionaryMethod);
 
@@ -127,7 +149,7 @@ pub(super) fn fit(
     kept: &Kept,
     before: Option<Chosen>,
     settled: bool,
-) -> Result<(RecursiveRidge, Option<Vec<f64>>, DictionaryMethod)> {
+) -> Result<(RecursiveRidge, Judged, DictionaryMethod)> {
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
@@ -140,18 +162,17 @@ pub(super) fn fit(
             (choice.kernel, choice.dictionary)
         }
     };
-    let (learner, left_out) = with_kernel(options, kept, kernel, method)?;
-    Ok((learner, left_out, method))
+    let (learner, judged) = with_kernel(options, kept, kernel, method)?;
+    Ok((learner, judged, method))
 }
 
-/// A learner of this kernel fitted to all kept rows, and its squared errors on each row left out, if its ridge was chosen
-/// by them: summed over outputs, each in units of its variance.
+/// A learner of this kernel fitted to all kept rows, and what its ridge was chosen by.
 pub(super) fn with_kernel(
     options: &StreamingOptions,
     kept: &Kept,
     kernel: Kernel,
     method: DictionaryMethod,
-) -> Result<(RecursiveRidge, Option<Vec<f64>>)> {
+) -> Result<(RecursiveRidge, Judged)> {
     let settings = DictionaryOptions { seed: options.seed, ..DictionaryOptions::new(options.budget) };
     let chosen = balanced_dictionary(method, &kernel, kept, &settings)?;
     let atoms = chosen.atoms().rows();
@@ -166,8 +187,8 @@ pub(super) fn with_kernel(
     let mut features = KeptFeatures::new(&kernel, &dictionary, &whitening, kept, options.decay());
     let sums = features.sums(&vec![true; kept.len()]);
     let loss = kept.loss(options);
-    let (ridge, left_out) = match options.ridge {
-        Ridge::Fixed(ridge) => (ridge, None),
+    let (ridge, judged) = match options.ridge {
+        Ridge::Fixed(ridge) => (ridge, Judged::Not),
         Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
             let (ridge, errors) = press_ridge(features.values().clone(), &kept.codes, LEAST_RIDGE)?;
             let variances = kept.variances();
@@ -175,21 +196,21 @@ pub(super) fn with_kernel(
                 let codes = &kept.codes[i * kept.outputs..];
                 errors.iter().zip(codes).zip(&variances).map(|((e, code), v)| loss.of(*code, code - e) / v).sum()
             };
-            (ridge, Some(errors.chunks_exact(kept.outputs).enumerate().map(cost).collect()))
+            (ridge, Judged::LeftOut(errors.chunks_exact(kept.outputs).enumerate().map(cost).collect()))
         }
         Ridge::Auto => {
             let choice = sums.ridge_path(&kernel, &dictionary, true)?.choose()?;
             if !choice.ridge.is_finite() {
                 return Err(Error::Internal("a ridge is not finite"));
             }
-            (choice.ridge, None)
+            (choice.ridge, Judged::Expected(choice.mean_log_score()))
         }
     };
     let mut learner = RecursiveRidge::from_sums(kernel, dictionary, sums, ridge)?;
     if loss == Loss::SquaredHinge {
         learner = within_margin(learner, &mut features, &kept.codes)?;
     }
-    Ok((learner, left_out))
+    Ok((learner, judged))
 }
 
 #[cfg(test)]

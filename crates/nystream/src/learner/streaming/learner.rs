@@ -275,8 +275,8 @@ impl StreamingRidge {
                 let end = kept.head_end(&self.options);
                 if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
                     let before = bank.as_ref().map(|bank| (*bank.leader().kernel(), bank.members[bank.leader].method));
-                    let (learner, left_out, method) = fit(&self.options, kept, before, settled_before(count, end))?;
-                    *bank = Some(Bank::alone(learner, method, left_out));
+                    let (learner, judged, method) = fit(&self.options, kept, before, settled_before(count, end))?;
+                    *bank = Some(Bank::alone(learner, method, judged));
                 }
             }
             Phase::Stream { bank } => {

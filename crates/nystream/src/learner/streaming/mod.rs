@@ -24,6 +24,7 @@
 //! How rows are cut into calls does not matter, nor does the number of threads.
 
 mod bank;
+mod candidates;
 mod classes;
 mod decision;
 mod file;
