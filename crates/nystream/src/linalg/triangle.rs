@@ -20,6 +20,8 @@ pub(crate) struct Triangle {
     dim: usize,
     /// For each group of columns: the square on the diagonal, then what is below it, both column by column.
     data: Vec<f64>,
+    /// 1 over the diagonal as it was made: solves wait for one number after the other, and longer for quotients.
+    inverses: Vec<f64>,
 }
 
 /// Rows below the square of a group, filled up.
@@ -52,7 +54,8 @@ impl Triangle {
                 }
             }
         }
-        Self { dim, data }
+        let diagonal = (0..dim.next_multiple_of(COLUMNS)).map(|i| if i < dim { entry(i, i) } else { 1.0 });
+        Self { dim, data, inverses: diagonal.map(f64::recip).collect() }
     }
 
     /// Length of vectors that go with a triangle of this size.
@@ -60,12 +63,12 @@ impl Triangle {
         dim.next_multiple_of(COLUMNS) + LANES
     }
 
-    /// x ← L⁻¹x.
+    /// x ← L⁻¹x, of a triangle that has not changed.
     pub fn forward(&self, x: &mut [f64]) {
         vectorised(Forward { triangle: self, x });
     }
 
-    /// x ← L⁻ᵀx.
+    /// x ← L⁻ᵀx, likewise.
     pub fn backward(&self, x: &mut [f64]) {
         vectorised(Backward { triangle: self, x });
     }
@@ -77,7 +80,7 @@ impl Triangle {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.data.capacity() * 8
+        (self.data.capacity() + self.inverses.capacity()) * 8
     }
 }
 
@@ -99,7 +102,7 @@ impl Vectorised for Forward<'_> {
             let (head, tail) = self.x[group * COLUMNS..].split_at_mut(COLUMNS);
             let mut minus = [0.0; COLUMNS];
             for j in 0..COLUMNS {
-                let value = head[j] / square[j * COLUMNS + j];
+                let value = head[j] * self.triangle.inverses[group * COLUMNS + j];
                 for i in j + 1..COLUMNS {
                     head[i] -= square[j * COLUMNS + i] * value;
                 }
@@ -149,7 +152,7 @@ impl Vectorised for Backward<'_> {
                 for i in j + 1..COLUMNS {
                     value -= square[j * COLUMNS + i] * head[i];
                 }
-                head[j] = value / square[j * COLUMNS + j];
+                head[j] = value * self.triangle.inverses[group * COLUMNS + j];
             }
         }
     }
