@@ -5,6 +5,7 @@
 //! threads: factorisations and many-column solves of faer do, and single columns are solved
 //! sequentially.
 
+mod aligned;
 mod cholesky;
 mod columns;
 mod congruence;

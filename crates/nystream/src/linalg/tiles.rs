@@ -4,10 +4,11 @@
 //! The matrices are larger than the nearest cache, and reading them takes as long as the arithmetic. So the second product
 //! of some rows is made together with the first of the next: the ones are near, the others on their way.
 //!
-//! Vectors are copied to memory that is filled up with zeros to whole tiles.
+//! Vectors are copied to memory that is filled up with zeros to whole tiles, and begins where a line of the cache does.
 
 use pulp::Simd;
 
+use super::aligned::Aligned;
 use super::vectorised::{Vectorised, multiply_add, vectorised};
 
 const SIDE: usize = 4;
@@ -27,9 +28,9 @@ pub(crate) struct TiledTriangle {
     /// Row after row of tiles, each up to the diagonal.
     tiles: Vec<Tile>,
     /// x, Lx and Lᵀ times that.
-    x: Vec<Part>,
-    values: Vec<Part>,
-    sums: Vec<Part>,
+    x: Aligned<SIDE>,
+    values: Aligned<SIDE>,
+    sums: Aligned<SIDE>,
 }
 
 /// Where row `g` of a triangle's tiles begins.
@@ -54,8 +55,8 @@ impl TiledTriangle {
             tile.0[r][..numbers.len()].copy_from_slice(numbers);
         }
         self.len += 1;
-        for vector in [&mut self.x, &mut self.values, &mut self.sums] {
-            vector.resize(g + 1, Part::default());
+        if r == 0 {
+            (self.x, self.values, self.sums) = (Aligned::zeros(g + 1), Aligned::zeros(g + 1), Aligned::zeros(g + 1));
         }
     }
 
@@ -103,8 +104,8 @@ impl TiledTriangle {
     }
 
     pub(crate) fn size_bytes(&self) -> usize {
-        let vectors = self.x.capacity() + self.values.capacity() + self.sums.capacity();
-        self.tiles.capacity() * size_of::<Tile>() + vectors * size_of::<Part>()
+        let vectors = self.x.size_bytes() + self.values.size_bytes() + self.sums.size_bytes();
+        self.tiles.capacity() * size_of::<Tile>() + vectors
     }
 }
 
@@ -115,9 +116,9 @@ pub(crate) struct TiledRows {
     width: usize,
     tiles: Vec<Tile>,
     /// x, M x, and Mᵀ times something.
-    x: Vec<Part>,
-    values: Vec<Part>,
-    sums: Vec<Part>,
+    x: Aligned<SIDE>,
+    values: Aligned<SIDE>,
+    sums: Aligned<SIDE>,
 }
 
 impl TiledRows {
@@ -131,8 +132,8 @@ impl TiledRows {
                 tile.0[i % SIDE][..numbers.len()].copy_from_slice(numbers);
             }
         }
-        let (x, values) = (vec![Part::default(); parts], vec![Part::default(); len.div_ceil(SIDE)]);
-        Self { len, width, tiles, sums: x.clone(), x, values }
+        let values = Aligned::zeros(len.div_ceil(SIDE));
+        Self { len, width, tiles, sums: Aligned::zeros(parts), x: Aligned::zeros(parts), values }
     }
 
     /// Row after row.
@@ -187,8 +188,8 @@ impl TiledRows {
     }
 
     pub(crate) fn size_bytes(&self) -> usize {
-        let vectors = self.x.capacity() + self.values.capacity() + self.sums.capacity();
-        self.tiles.capacity() * size_of::<Tile>() + vectors * size_of::<Part>()
+        let vectors = self.x.size_bytes() + self.values.size_bytes() + self.sums.size_bytes();
+        self.tiles.capacity() * size_of::<Tile>() + vectors
     }
 }
 
