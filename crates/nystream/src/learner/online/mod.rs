@@ -41,6 +41,7 @@ mod second_order;
 mod settings;
 mod skegd;
 mod span;
+mod span_bound;
 mod square;
 mod state;
 mod steps;

@@ -5,7 +5,8 @@
 //!
 //! The Projectron, and beside it a projected step when the class is right but the margin is below 1. A round costs its
 //! kernels, O(B d); a mistake or a margin error O(B²) more, but for margin errors at rows so far from the span that no step
-//! can come of them, where the kernels show it.
+//! can come of them, where the kernels show it, all of them or the large ones alone. For the latter K⁻¹ is made, O(B³), when
+//! the budget is full and a margin error led to no step.
 //!
 //! Departures from the paper, beside those of the Projectron:
 //! - The paper's 1/η, which stands for the norm U of the competitor in the analysis, is an option of its own: with η = 0 it
@@ -63,7 +64,8 @@ fn build(settings: &LearnerSettings, chosen: &Chosen) -> Result<Box<dyn OnlineLe
 }
 
 fn load(settings: &LearnerSettings, chosen: &Chosen, file: &mut Container) -> Result<Box<dyn OnlineLearner>> {
-    let span = Span::take(file, settings)?;
+    let mut span = Span::take(file, settings)?;
+    span.prepare_bound();
     new(settings, chosen, span)
 }
 
@@ -86,7 +88,8 @@ impl OnlineLearner for ProjectronPlus {
         }
         // A margin error: τ = min(ℓ/‖Pk‖², 2(ℓ − U‖δ‖)/‖Pk‖², 1), if that is above 0, which the projection itself need not be
         // known for.
-        if self.span.is_beyond(row, (loss / self.competitor).powi(2)) {
+        let squared = (loss / self.competitor).powi(2);
+        if self.span.is_beyond(row, squared) || !self.stepped && self.span.is_beyond_by_large(row, squared) {
             return Ok(output);
         }
         let projected = if self.stepped { self.span.project(row) } else { self.span.measure(row) };

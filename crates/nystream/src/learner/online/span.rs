@@ -8,10 +8,12 @@
 //! corrected once by what K says of them (Gram and Schmidt, twice). A projection costs the same.
 //!
 //! How far a row is from the span takes the first of the two products with L⁻¹ and L⁻ᵀ, and sometimes none: K has no
-//! eigenvalue below the smallest K_ii − Σ_j≠i |K_ij| (Gershgorin), so that k_tᵀ K⁻¹ k_t is at most ‖k_t‖² over that.
+//! eigenvalue below the smallest K_ii − Σ_j≠i |K_ij| (Gershgorin), so that k_tᵀ K⁻¹ k_t is at most ‖k_t‖² over that; and once
+//! there is no place for another row, K⁻¹ itself gives a bound from few of the kernels ([`SpanBound`]).
 
 use super::expansion::Expansion;
 use super::settings::LearnerSettings;
+use super::span_bound::SpanBound;
 use super::square::Square;
 use super::state::State;
 use crate::error::Result;
@@ -42,6 +44,8 @@ pub(super) struct Span {
     /// d*
     projection: Vec<f64>,
     scratch: Vec<f64>,
+    /// Made when it is first asked for and all places are taken.
+    bound: Option<SpanBound>,
 }
 
 /// Where a row lies.
@@ -66,6 +70,7 @@ impl Span {
             gap: f64::INFINITY,
             projection: numbers.clone(),
             scratch: numbers,
+            bound: None,
             function,
         }
     }
@@ -102,6 +107,23 @@ impl Span {
         let kernels = &self.function.kernels;
         let left = (1.0 - SLACK) * diagonal - dot(kernels, kernels) / self.gap;
         left > squared && clear(left, diagonal) > 0.0
+    }
+
+    /// The same from the large kernels, once there is no place for another row: more work, and more often seen.
+    pub fn is_beyond_by_large(&mut self, row: Row, squared: f64) -> bool {
+        self.prepare_bound();
+        let Some(bound) = &mut self.bound else { return false };
+        let diagonal = self.function.support.kernel().diagonal(row);
+        let Some(most) = bound.most(&self.function.kernels, diagonal) else { return false };
+        let left = (1.0 - SLACK) * diagonal - most;
+        left > squared && clear(left, diagonal) > 0.0
+    }
+
+    /// Makes what [`is_beyond_by_large`](Self::is_beyond_by_large) needs, if it is time to and not done: O(B³).
+    pub fn prepare_bound(&mut self) {
+        if self.bound.is_none() && self.function.len() >= self.budget {
+            self.bound = Some(SpanBound::new(&self.factor, self.function.len()));
+        }
     }
 
     /// f += coefficient · P k(x, ·), of the row projected last.
@@ -159,7 +181,8 @@ impl Span {
 
     pub fn size_bytes(&self) -> usize {
         let scratch = (self.projection.capacity() + self.scratch.capacity() + self.gaps.capacity()) * 8;
-        self.function.size_bytes() + self.factor.size_bytes() + self.matrix.size_bytes() + scratch
+        let bound = self.bound.as_ref().map_or(0, SpanBound::size_bytes);
+        self.function.size_bytes() + self.factor.size_bytes() + self.matrix.size_bytes() + scratch + bound
     }
 
     pub fn put(&self, file: &mut Container) -> Result<()> {
@@ -195,7 +218,7 @@ mod tests {
     #[test]
     fn rows_seen_to_be_far_are_far_and_halves_make_the_projection() {
         let mut rng = Generator::new(5);
-        let mut seen = 0;
+        let (mut seen, mut seen_by_large) = (0, 0);
         for bandwidth in [0.3, 0.6, 3.0] {
             let mut settings = LearnerSettings::new(Kernel::gaussian(bandwidth).unwrap(), 3, Targets::Classes);
             settings.budget = 30;
@@ -213,6 +236,9 @@ mod tests {
                     let beyond = span.is_beyond(row, squared);
                     assert!(!beyond || projected.squared_distance >= squared, "{bandwidth}");
                     seen += usize::from(beyond);
+                    let beyond = span.is_beyond_by_large(row, squared);
+                    assert!(!beyond || projected.squared_distance >= squared, "{bandwidth}");
+                    seen_by_large += usize::from(beyond);
                 }
                 span.step(row, 1.0, projected, 0.7);
             }
@@ -223,6 +249,6 @@ mod tests {
             let gaps = (0..span.function.len()).map(gap).fold(f64::INFINITY, f64::min);
             assert!((span.gap - gaps).abs() < 1e-13, "{} {gaps}", span.gap);
         }
-        assert!(seen > 0);
+        assert!(seen > 0 && seen_by_large > 0);
     }
 }
