@@ -25,6 +25,11 @@ pub(crate) fn add_gram_times(matrix: &[f64], stride: usize, x: &[f64], factor: f
     Arch::new().dispatch(GramTimes { matrix, stride, x, factor, out });
 }
 
+/// out += factor M x, M symmetric and row-major with `stride` numbers from one row to the next, those past the last column 0.
+pub(crate) fn add_symmetric_times(matrix: &[f64], stride: usize, x: &[f64], factor: f64, out: &mut [f64]) {
+    Arch::new().dispatch(SymmetricTimes { matrix, stride, x, factor, out });
+}
+
 /// out += factor x.
 pub(crate) fn add_scaled(out: &mut [f64], factor: f64, x: &[f64]) {
     add_transposed_times(x, x.len(), &[1.0], factor, out);
@@ -161,6 +166,49 @@ impl WithSimd for GramTimes<'_> {
     }
 }
 
+struct SymmetricTimes<'a> {
+    matrix: &'a [f64],
+    stride: usize,
+    x: &'a [f64],
+    factor: f64,
+    out: &'a mut [f64],
+}
+
+impl WithSimd for SymmetricTimes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { matrix, stride, x, factor, out } = self;
+        let panel = NARROW * S::F64_LANES;
+        let mut done = 0;
+        // Its rows are its columns: as many sums as registers hold, over all rows.
+        while done + panel <= stride && done < out.len() {
+            let mut sums = [simd.splat_f64s(0.0); NARROW];
+            for (row, x) in matrix.chunks_exact(stride).zip(x) {
+                let Some(row) = S::as_simd_f64s(&row[done..done + panel]).0.first_chunk::<NARROW>() else { return };
+                let spread = simd.splat_f64s(*x);
+                for i in 0..NARROW {
+                    sums[i] = simd.mul_add_e_f64s(row[i], spread, sums[i]);
+                }
+            }
+            let width = panel.min(out.len() - done);
+            let (vectors, rest) = S::as_mut_simd_f64s(&mut out[done..done + width]);
+            let (spread, sums, whole) = (simd.splat_f64s(factor), sums, vectors.len());
+            for (v, sum) in vectors.iter_mut().zip(&sums) {
+                *v = simd.mul_add_e_f64s(*sum, spread, *v);
+            }
+            if let Some(last) = sums.get(whole) {
+                plain_add(rest, factor, pulp::bytemuck::cast_slice(std::slice::from_ref(last)));
+            }
+            done += width;
+        }
+        if done < out.len() {
+            Transposed { matrix: &matrix[done..], stride, z: x, factor, out: &mut out[done..] }.with_simd(simd);
+        }
+    }
+}
+
 #[inline(always)]
 pub(super) fn plain_dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
@@ -175,6 +223,29 @@ pub(super) fn plain_add(out: &mut [f64], factor: f64, x: &[f64]) {
 mod tests {
     use super::*;
     use crate::random::Generator;
+
+    #[test]
+    fn a_symmetric_matrix_is_multiplied_whatever_its_size() {
+        let mut rng = Generator::new(8);
+        for (n, stride) in
+            [(1, 8), (7, 8), (8, 8), (30, 32), (32, 32), (33, 40), (64, 64), (67, 72), (100, 101), (130, 136)]
+        {
+            let mut matrix = vec![0.0; n * stride];
+            for i in 0..n {
+                for j in 0..=i {
+                    let value = rng.normal();
+                    (matrix[i * stride + j], matrix[j * stride + i]) = (value, value);
+                }
+            }
+            let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+            let mut out = x.clone();
+            add_symmetric_times(&matrix, stride, &x, 0.5, &mut out);
+            for i in 0..n {
+                let expected: f64 = (0..n).map(|j| matrix[i * stride + j] * x[j]).sum();
+                assert!((out[i] - x[i] - 0.5 * expected).abs() < 1e-13 * n as f64, "{n} {i}");
+            }
+        }
+    }
 
     #[test]
     fn products_equal_the_sums() {

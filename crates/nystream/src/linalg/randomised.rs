@@ -53,10 +53,17 @@ impl Svd {
 
     /// The `rank` leading singular values and vectors, by random projection (all of them if there are fewer).
     pub fn randomised(matrix: MatRef<'_, f64>, rank: usize, rng: &mut Generator) -> Result<Self> {
-        if rank + OVERSAMPLING >= matrix.nrows().min(matrix.ncols()) {
-            return Ok(Self::new(matrix)?.truncated(rank));
-        }
-        let basis = range(matrix, rank + OVERSAMPLING, rng);
+        let test = TestMatrix::draw(matrix.nrows(), matrix.ncols(), rank, rng);
+        Self::leading_by(matrix, rank, &test)
+    }
+
+    /// The same with a random matrix that was drawn before.
+    ///
+    /// # Panics
+    /// If it was drawn for another shape or rank.
+    pub fn leading_by(matrix: MatRef<'_, f64>, rank: usize, test: &TestMatrix) -> Result<Self> {
+        let Some(test) = test.fitting(matrix, rank) else { return Ok(Self::new(matrix)?.truncated(rank)) };
+        let basis = range(matrix, test);
         // HMT, Alg. 5.1: B = Q*A, its SVD, U = QŨ.
         let small = Self::new(product(basis.transpose(), matrix).as_ref())?.truncated(rank);
         Ok(Self { left: product(basis.as_ref(), small.left.as_ref()), ..small })
@@ -92,11 +99,17 @@ impl SymmetricEigen {
     /// The `rank` largest eigenvalues, descending, and their vectors, of a positive semi-definite matrix by random
     /// projection (all of them if there are fewer).
     pub fn leading(matrix: MatRef<'_, f64>, rank: usize, rng: &mut Generator) -> Result<Self> {
-        let n = matrix.nrows();
-        if rank + OVERSAMPLING >= n {
-            return Ok(Self::new(matrix)?.descending(rank));
-        }
-        let basis = range(matrix, rank + OVERSAMPLING, rng);
+        let test = TestMatrix::draw(matrix.nrows(), matrix.ncols(), rank, rng);
+        Self::leading_by(matrix, rank, &test)
+    }
+
+    /// The same with a random matrix that was drawn before.
+    ///
+    /// # Panics
+    /// If it was drawn for another shape or rank.
+    pub fn leading_by(matrix: MatRef<'_, f64>, rank: usize, test: &TestMatrix) -> Result<Self> {
+        let Some(test) = test.fitting(matrix, rank) else { return Ok(Self::new(matrix)?.descending(rank)) };
+        let basis = range(matrix, test);
         // HMT, Alg. 5.3: B = Q*AQ, its eigenvalues, U = QV.
         let half = product(matrix, basis.as_ref());
         let small = Self::new(product(basis.transpose(), half.as_ref()).as_ref())?.descending(rank);
@@ -111,10 +124,40 @@ impl SymmetricEigen {
     }
 }
 
-/// HMT, Alg. 4.4: an orthonormal basis of about the range of A, from `columns` random vectors.
-fn range(matrix: MatRef<'_, f64>, columns: usize, rng: &mut Generator) -> Mat<f64> {
-    let test = Mat::from_fn(matrix.ncols(), columns, |_, _| rng.normal());
-    let mut basis = product(matrix, test.as_ref());
+/// Random vectors for matrices of one shape, which may be decomposed many times: none where the rank and its oversampling
+/// leave nothing to save.
+#[derive(Debug, Clone)]
+pub struct TestMatrix(Option<Mat<f64>>);
+
+impl TestMatrix {
+    /// For the `rank` leading parts of matrices of so many rows and columns.
+    pub fn draw(rows: usize, columns: usize, rank: usize, rng: &mut Generator) -> Self {
+        let vectors = rank + OVERSAMPLING;
+        Self((vectors < rows.min(columns)).then(|| Mat::from_fn(columns, vectors, |_, _| rng.normal())))
+    }
+
+    fn fitting(&self, matrix: MatRef<'_, f64>, rank: usize) -> Option<MatRef<'_, f64>> {
+        let saves = rank + OVERSAMPLING < matrix.nrows().min(matrix.ncols());
+        assert_eq!(self.0.is_some(), saves, "a test matrix for this shape and rank");
+        self.0.as_ref().map(|test| {
+            assert_eq!(
+                (test.nrows(), test.ncols()),
+                (matrix.ncols(), rank + OVERSAMPLING),
+                "a test matrix for this shape"
+            );
+            test.as_ref()
+        })
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.0.as_ref().map_or(0, |test| test.nrows() * test.ncols() * 8)
+    }
+}
+
+/// HMT, Alg. 4.4: an orthonormal basis of about the range of A, from random vectors.
+fn range(matrix: MatRef<'_, f64>, test: MatRef<'_, f64>) -> Mat<f64> {
+    let mut basis = product(matrix, test);
     orthonormalise(&mut basis);
     for _ in 0..ITERATIONS {
         let mut rows = product(matrix.transpose(), basis.as_ref());
@@ -129,7 +172,11 @@ fn range(matrix: MatRef<'_, f64>, columns: usize, rng: &mut Generator) -> Mat<f6
 fn orthonormalise(basis: &mut Mat<f64>) {
     let (rows, columns) = (basis.nrows(), basis.ncols());
     // One vector after the other, without the gaps between columns.
-    let mut numbers: Vec<f64> = basis.col_iter().flat_map(|column| column.iter().copied()).collect();
+    let mut numbers = Vec::with_capacity(rows * columns);
+    basis
+        .col_iter()
+        .filter_map(|column| column.try_as_col_major())
+        .for_each(|column| numbers.extend_from_slice(column.as_slice()));
     let mut along = vec![0.0; columns];
     for j in 0..columns {
         let (done, rest) = numbers.split_at_mut(j * rows);
@@ -144,7 +191,11 @@ fn orthonormalise(basis: &mut Mat<f64>) {
         let scale = if after > before * f64::EPSILON * 16.0 { 1.0 / after } else { 0.0 };
         column.iter_mut().for_each(|v| *v *= scale);
     }
-    *basis = Mat::from_fn(rows, columns, |i, j| numbers[j * rows + i]);
+    for (column, numbers) in basis.col_iter_mut().zip(numbers.chunks_exact(rows.max(1))) {
+        if let Some(column) = column.try_as_col_major_mut() {
+            column.as_slice_mut().copy_from_slice(numbers);
+        }
+    }
 }
 
 /// AB, on one thread.

@@ -31,7 +31,7 @@ use super::settings::{LearnerSettings, Targets};
 use super::state::State;
 use crate::error::{Error, Result};
 use crate::kernel::SupportSet;
-use crate::linalg::{Svd, add_gram_times, add_transposed_times, dot, product, times};
+use crate::linalg::{Svd, add_gram_times, add_symmetric_times, add_transposed_times, dot, product, times};
 use crate::persist::Container;
 use crate::rows::Row;
 use crate::sketch::incremental::{IncrementalSketch, SketchHeader};
@@ -83,8 +83,6 @@ struct Sketching {
     /// QQᵀ, if a product with it costs no more than one with Qᵀ and one with Q; else nothing. Its rows are filled up with
     /// zeros to whole registers.
     gram: Vec<f64>,
-    /// Such a product.
-    change: Vec<f64>,
     /// The sampled points x̃ with u = Qw, to be multiplied by `scale`, and κ(x, x̃) of the row looked at last.
     function: Expansion,
     scale: f64,
@@ -191,7 +189,7 @@ impl OnlineLearner for SkeGd {
             Stage::Filling(first) => first.size_bytes(),
             Stage::Sketching(second) => {
                 let matrices = second.map.capacity() + second.gram.capacity();
-                let numbers = matrices + second.change.capacity() + second.features.capacity();
+                let numbers = matrices + second.features.capacity();
                 second.sketch.size_bytes() + second.function.size_bytes() + numbers * 8
             }
         }
@@ -224,8 +222,7 @@ impl Sketching {
         (0..m).for_each(|j| support.push(points.row(j)));
         let function = Expansion { support, coefficients: vec![0.0; m], kernels: vec![0.0; m] };
         let (map, features) = (Vec::with_capacity(m * k), vec![0.0; k]);
-        let (gram, change) = (Vec::new(), Vec::new());
-        let mut stage = Self { sketch, map, gram, change, function, scale: 1.0, features };
+        let mut stage = Self { sketch, map, gram: Vec::new(), function, scale: 1.0, features };
         stage.copy_map();
         stage
     }
@@ -239,7 +236,6 @@ impl Sketching {
             let gram = product(weights, weights.transpose());
             let stride = m.next_multiple_of(REGISTERS);
             self.gram.resize(m * stride, 0.0);
-            self.change.resize(stride, 0.0);
             for (i, row) in self.gram.chunks_exact_mut(stride).enumerate() {
                 (0..m).for_each(|j| row[j] = gram[(i, j)]);
             }
@@ -328,10 +324,8 @@ impl Sketching {
             if self.gram.is_empty() {
                 add_gram_times(&self.map, kernels.len(), kernels, factor, coefficients);
             } else {
-                // Symmetric: its rows are its columns.
-                self.change.fill(0.0);
-                add_transposed_times(&self.gram, self.change.len(), kernels, factor, &mut self.change);
-                coefficients.iter_mut().zip(&self.change).for_each(|(c, change)| *c += change);
+                let stride = kernels.len().next_multiple_of(REGISTERS);
+                add_symmetric_times(&self.gram, stride, kernels, factor, coefficients);
             }
         }
     }

@@ -25,7 +25,7 @@ use faer::{Mat, MatRef};
 use super::{Entry, FeatureMap, IncrementalOptions, PseudoInverse, SparseTransform};
 use crate::error::{Result, input_error};
 use crate::kernel::{Centres, Kernel, SupportSet};
-use crate::linalg::{Svd, SymmetricEigen};
+use crate::linalg::{Svd, SymmetricEigen, TestMatrix};
 use crate::random::Generator;
 use crate::rows::{Row, RowBlock, Rows};
 use crate::sketch::matrix::checked_diagonal;
@@ -48,7 +48,15 @@ pub struct IncrementalSketch {
     pub(super) phi_pp: Mat<f64>,
     pub(super) phi_pm: Mat<f64>,
     pub(super) map: FeatureMap,
+    tests: Tests,
     scratch: Scratch,
+}
+
+/// Random vectors of the two decompositions: the same every time, so drawn once.
+#[derive(Debug, Clone)]
+struct Tests {
+    eigen: TestMatrix,
+    svd: TestMatrix,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -97,7 +105,10 @@ impl IncrementalSketch {
         let entries = Vec::new();
         let (phi_pp, phi_pm) = (Mat::zeros(p, p), Mat::zeros(p, m));
         let scratch = Scratch { projected: vec![0.0; p], ..Scratch::default() };
-        Ok(Self { options, transform, entered: 0, held, entries, phi_pp, phi_pm, map, scratch })
+        let mut rng = Generator::with_stream(options.seed, PROJECTION_STREAM);
+        let eigen = TestMatrix::draw(p, p, options.rank, &mut rng);
+        let tests = Tests { eigen, svd: TestMatrix::draw(p, m, options.rank, &mut rng) };
+        Ok(Self { options, transform, entered: 0, held, entries, phi_pp, phi_pm, map, tests, scratch })
     }
 
     /// Takes in a row after the start, given its kernels with the samples ([`FeatureMap::kernels`]). The feature map stays
@@ -198,13 +209,14 @@ impl IncrementalSketch {
     /// Computes Q anew from both sketches (SkeGD, Eq. 3 and the line before Eq. 4).
     pub fn refresh(&mut self) -> Result<()> {
         let rank = self.options.rank;
-        let mut rng = Generator::with_stream(self.options.seed, PROJECTION_STREAM);
-        let eigen = SymmetricEigen::leading(self.phi_pp.as_ref(), rank, &mut rng)?;
-        let half = Mat::from_fn(self.options.projection_size, rank, |i, j| {
-            eigen.vectors[(i, j)] * eigen.values[j].max(0.0).sqrt()
-        });
+        let eigen = SymmetricEigen::leading_by(self.phi_pp.as_ref(), rank, &self.tests.eigen)?;
+        let mut half = Mat::zeros(self.options.projection_size, rank);
+        for ((half, vector), value) in half.col_iter_mut().zip(eigen.vectors.col_iter()).zip(&eigen.values) {
+            let root = value.max(0.0).sqrt();
+            half.iter_mut().zip(vector.iter()).for_each(|(half, number)| *half = number * root);
+        }
         let svd = match self.options.pseudo_inverse {
-            PseudoInverse::Leading => Svd::randomised(self.phi_pm.as_ref(), rank, &mut rng)?,
+            PseudoInverse::Leading => Svd::leading_by(self.phi_pm.as_ref(), rank, &self.tests.svd)?,
             PseudoInverse::Full => Svd::new(self.phi_pm.as_ref())?,
         };
         self.map.weights = svd.solve(half.as_ref());
@@ -251,6 +263,8 @@ impl IncrementalSketch {
         let (p, m) = (self.options.projection_size, self.options.sample_size);
         self.held.size_bytes()
             + self.map.size_bytes()
+            + self.tests.eigen.size_bytes()
+            + self.tests.svd.size_bytes()
             + (self.entries.capacity() + row.capacity()) * size_of::<Entry>()
             + (p * (p + m) + kernels.capacity() + projected.capacity()) * 8
     }
