@@ -145,14 +145,18 @@ fn look_again(transform: &Transform, panel: &Panel, first: usize, point: &Point,
     }
 }
 
-/// Writes the values that are used.
+/// Writes the values that are used, register by register: a copy of numbers would read from memory, in wider pieces, what
+/// was only just written there in narrower ones, and wait for it.
 #[inline(always)]
 fn write<const N: usize, S: Simd>(values: &[S::f64s; N], out: &mut [f64]) {
-    if out.len() == N * S::F64_LANES {
-        S::as_mut_simd_f64s(out).0.copy_from_slice(values);
-    } else {
-        let values: &[f64] = pulp::bytemuck::cast_slice(values);
-        out.copy_from_slice(&values[..out.len()]);
+    let (whole, rest) = S::as_mut_simd_f64s(out);
+    for i in 0..N {
+        if let Some(out) = whole.get_mut(i) {
+            *out = values[i];
+        } else if i == whole.len() {
+            let numbers: &[f64] = pulp::bytemuck::cast_slice(std::slice::from_ref(&values[i]));
+            rest.iter_mut().zip(numbers).for_each(|(out, number)| *out = *number);
+        }
     }
 }
 
@@ -166,11 +170,15 @@ fn exponentials<S: Simd>(simd: S, values: &mut [f64]) {
     }
     if !rest.is_empty() {
         let mut last = [simd.splat_f64s(0.0); ABREAST];
-        let numbers: &mut [f64] = pulp::bytemuck::cast_slice_mut(&mut last);
-        numbers[..rest.len()].copy_from_slice(rest);
-        let last = exp_abreast(simd, last);
-        let numbers: &[f64] = pulp::bytemuck::cast_slice(&last);
-        rest.copy_from_slice(&numbers[..rest.len()]);
+        let (whole, few) = S::as_simd_f64s(&*rest);
+        for i in 0..ABREAST {
+            if let Some(values) = whole.get(i) {
+                last[i] = *values;
+            } else if i == whole.len() {
+                last[i] = simd.partial_load_f64s(few);
+            }
+        }
+        write::<ABREAST, S>(&exp_abreast(simd, last), rest);
     }
 }
 
