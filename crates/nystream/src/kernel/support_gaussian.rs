@@ -79,6 +79,11 @@ impl Panel<'_> {
     }
 }
 
+/// Registers that may have to stand in memory. Aligned, so that the whole frame is: else it is chance, changed by any caller,
+/// whether what does not fit into registers lies across the borders of cache lines.
+#[repr(align(64))]
+struct Kept<T>(T);
+
 struct Point<'a> {
     x: Row<'a>,
     /// Values in columns that the centres have; the others add nothing to the products.
@@ -91,7 +96,8 @@ impl Point<'_> {
     /// −rate r² of as many registers of a panel, of which `used` lanes hold centres.
     #[inline(always)]
     fn exponents<const N: usize, S: Simd>(&self, simd: S, panel: &Panel, used: usize) -> [S::f64s; N] {
-        let mut sums = [simd.splat_f64s(0.0); N];
+        let mut kept = Kept([simd.splat_f64s(0.0); N]);
+        let sums = &mut kept.0;
         let minus = simd.splat_f64s(-self.rate);
         let (indices, values) = match self.x {
             Row::Dense(point) => {
@@ -125,7 +131,7 @@ impl Point<'_> {
         let doubtful = simd.less_than_f64s(least, simd.splat_f64s(limit));
         // Where squares have overflowed the limit is infinite, and what is compared may be NaN.
         if simd.first_true_m64s(doubtful) < S::F64_LANES || limit == f64::INFINITY {
-            let squared: &mut [f64] = pulp::bytemuck::cast_slice_mut(&mut sums);
+            let squared: &mut [f64] = pulp::bytemuck::cast_slice_mut(sums);
             look_again(&transform, panel, panel.at * S::F64_LANES, self, &mut squared[..used.min(N * S::F64_LANES)]);
         }
         sums.map(|squared| simd.mul_f64s(squared, minus))

@@ -110,6 +110,7 @@ impl Span {
     }
 
     /// The same from the large kernels, once there is no place for another row: more work, and more often seen.
+    #[inline(never)]
     pub fn is_beyond_by_large(&mut self, row: Row, squared: f64) -> bool {
         self.prepare_bound();
         let Some(bound) = &mut self.bound else { return false };
