@@ -1,5 +1,5 @@
 //! Scratch numbers that begin where a line of the cache does: a register across the border of two lines is read and written
-//! twice. Where memory begins otherwise is chance; it cost a projection onto 200 rows 4 to 8 % of its time.
+//! twice. Where memory begins otherwise is chance; it cost a projection onto 200 rows 4 % of its time.
 
 use std::ops::{Deref, DerefMut};
 
