@@ -14,7 +14,7 @@ use crate::findings::Findings;
 use crate::plot::{Chart, Kind, Series, side_by_side};
 use crate::sets::file;
 use crate::statistics::{largest, mean};
-use crate::study::Settings;
+use crate::study::{Seeds, Settings};
 use crate::table::{Align, Table, count, significant};
 
 pub(crate) const MINUTES: u32 = 10;
@@ -83,7 +83,7 @@ fn follow(
     name: &'static str,
     location: &str,
     budget: usize,
-    seeds: u64,
+    seeds: Seeds,
     most: usize,
     stage: &mut dyn FnMut(&str),
 ) -> Result<Stream> {
@@ -106,7 +106,7 @@ fn follow(
                 rows_per_second: 0.0,
             };
             let mut seconds = 0.0;
-            for seed in 0..seeds {
+            for seed in seeds.each() {
                 let half_life = half_life.map(f64::from);
                 let learner = StreamingOptions { budget, half_life, reopen, seed, ..StreamingOptions::default() };
                 let run = data.evaluate_first(learner, None, most)?;
@@ -119,11 +119,11 @@ fn follow(
                     Err(error) => return Err(error),
                 });
                 seconds += run.time.as_secs_f64();
-                if seed == 0 {
+                if seed == seeds.first {
                     variant.curve = run.curve.iter().map(|(rows, _, recent)| (*rows as f64, *recent)).collect();
                 }
             }
-            variant.rows_per_second = data.len().min(most) as f64 * seeds as f64 / seconds;
+            variant.rows_per_second = data.len().min(most) as f64 * seeds.count as f64 / seconds;
             variants.push(variant);
         }
     }
@@ -303,15 +303,14 @@ impl Stream {
     }
 }
 
-fn report(streams: &[Stream], budget: usize, seeds: u64, limit: Option<usize>) -> Findings {
+fn report(streams: &[Stream], budget: usize, seeds: Seeds, limit: Option<usize>) -> Findings {
     let mut findings = Findings::new("drift", "Streams that change");
     let cut = limit.map_or_else(String::new, |rows| format!(" Cut to the first {} rows.", count(rows as u64)));
     findings.text(format!(
         "Every row is predicted, then learnt, in the order of its source; {budget} atoms. Inputs are standardised by all rows, \
          which is known beforehand; nothing else is. The baseline predicts that the previous target comes again. Errors \
-         are means over {seeds} seed{} of the learner; windows, of the first seed, are the last {} rows, and the worst is of \
+         are means over {seeds} of the learner; windows, of the first seed, are the last {} rows, and the worst is of \
          those at the points of the figure; {} threads.{cut}",
-        if seeds == 1 { "" } else { "s" },
         count(WINDOW as u64),
         rayon::current_num_threads(),
     ));
@@ -323,7 +322,7 @@ fn report(streams: &[Stream], budget: usize, seeds: u64, limit: Option<usize>) -
         findings.figure(&file, format!("{}: error of the last rows", stream.name), stream.figure());
     }
     findings.data = json!({
-        "budget": budget, "seeds": seeds, "rows": limit, "threads": rayon::current_num_threads(),
+        "budget": budget, "seeds": seeds.count, "first_seed": seeds.first, "rows": limit, "threads": rayon::current_num_threads(),
         "streams": streams.iter().map(Stream::numbers).collect::<Vec<_>>(),
     });
     findings

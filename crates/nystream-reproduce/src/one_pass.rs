@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::findings::{Findings, Verdict};
 use crate::sets::{Numbers, file};
 use crate::statistics::{geometric_mean, largest, mean};
-use crate::study::Settings;
+use crate::study::{Seeds, Settings};
 use crate::table::{Align, Table, count, significant};
 
 pub(crate) const MINUTES: u32 = 10;
@@ -99,7 +99,7 @@ fn run_sized(settings: &Settings, budgets: &[usize], stage: &mut dyn FnMut(&str)
         for &budget in budgets {
             stage(&format!("one-pass: {set} with {budget} atoms"));
             let mut cell = Cell { set, budget, rows: 0, runs: Vec::new(), failures: Vec::new() };
-            for seed in 0..splits {
+            for seed in splits.each() {
                 let (mut train, mut test) = numbers.split(seed, limit.unwrap_or(usize::MAX))?;
                 match fits(&mut train, budget, seed) {
                     Ok([one, two]) => {
@@ -114,7 +114,7 @@ fn run_sized(settings: &Settings, budgets: &[usize], stage: &mut dyn FnMut(&str)
             cells.push(cell);
         }
     }
-    let judged = limit.is_none() && splits >= SPLITS;
+    let judged = limit.is_none() && splits.count >= SPLITS;
     Ok(report(&cells, budgets, splits, limit, judged))
 }
 
@@ -153,15 +153,17 @@ fn judge((model, seconds): &Timed, test: &mut MemorySource) -> Result<Fit> {
     Ok(Fit { rmse: (squared / rows).sqrt(), coverage: inside / rows, deviation: deviation / rows, seconds: *seconds })
 }
 
-fn report(cells: &[Cell], budgets: &[usize], splits: u64, limit: Option<usize>, judged: bool) -> Findings {
+fn report(cells: &[Cell], budgets: &[usize], splits: Seeds, limit: Option<usize>, judged: bool) -> Findings {
     let mut findings = Findings::new("one-pass", "One pass beside two");
     let cut = limit.map_or_else(String::new, |rows| format!(" Cut to {} rows of each order.", count(rows as u64)));
     let fewer = if judged { "" } else { " Targets are not judged on fewer splits or rows than usual." };
     findings.text(format!(
         "The streaming fit and the two-pass fit of the same rows in the same order with as many atoms, defaults otherwise; \
          inputs standardised (one pass: by its first rows). Rows are shuffled by the seed, nine tenths are learnt, the rest \
-         judge. Means over {splits} split{}, ratios geometric means; {} threads.{cut}{fewer}",
-        if splits == 1 { "" } else { "s" },
+         judge. Means over {} split{}{}, ratios geometric means; {} threads.{cut}{fewer}",
+        splits.count,
+        if splits.count == 1 { "" } else { "s" },
+        if splits.first > 0 { format!(" from seed {} on", splits.first) } else { String::new() },
         rayon::current_num_threads(),
     ));
     let verdict = |target: String, found: String, met: bool| Verdict { target, found, met: judged.then_some(met) };
@@ -189,7 +191,7 @@ fn report(cells: &[Cell], budgets: &[usize], splits: u64, limit: Option<usize>, 
     };
     findings.verdicts(budgets.iter().map(on_coverage).collect());
     findings.data = json!({
-        "splits": splits, "rows": limit, "threads": rayon::current_num_threads(),
+        "splits": splits.count, "first_seed": splits.first, "rows": limit, "threads": rayon::current_num_threads(),
         "runs": cells.iter().map(numbers).collect::<Vec<_>>(),
     });
     findings
@@ -323,7 +325,7 @@ mod tests {
         assert!(!met && found.contains("1 of 2 splits failed: not positive"), "{found}");
         cell.runs.clear();
         let cells: Vec<Cell> = vec![cell];
-        let findings = report(&cells, &[10], SPLITS, None, true);
+        let findings = report(&cells, &[10], Seeds { first: 0, count: SPLITS }, None, true);
         assert!(findings.all_verdicts().all(|verdict| verdict.met == Some(false)));
         assert!(errors(&cells).to_markdown().contains("| failed |"));
     }

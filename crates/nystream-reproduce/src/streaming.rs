@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::findings::{Findings, Verdict};
 use crate::statistics::mean;
-use crate::study::Settings;
+use crate::study::{Seeds, Settings};
 use crate::table::{Align, Table, count, significant};
 
 pub(crate) const MINUTES: u32 = 10;
@@ -66,8 +66,10 @@ pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Fi
         format!(" Cut to the first {rows} rows of each order: targets are not judged.")
     });
     findings.text(format!(
-        "Every row is predicted, then learnt. Nothing is tuned. Means (± standard deviations) over {orders} orders, seeds from 0; {} \
+        "Every row is predicted, then learnt. Nothing is tuned. Means (± standard deviations) over {} orders, seeds from {}; {} \
          threads.{cut}",
+        orders.count,
+        orders.first,
         rayon::current_num_threads(),
     ));
     let mut verdicts = Vec::new();
@@ -96,7 +98,7 @@ pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Fi
             ]);
             let words = format!("{} with {} atoms: at most {}", task.file, task.budget, task.target);
             let mut verdict = Verdict::new(words, significant(error, 4), error <= task.target);
-            if limit.is_some() || orders < ORDERS {
+            if limit.is_some() || orders.count < ORDERS {
                 verdict.met = None;
             }
             verdicts.push(verdict);
@@ -109,7 +111,7 @@ pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Fi
         findings.table(table);
     }
     findings.verdicts(verdicts);
-    findings.data = json!({ "orders": orders, "rows": limit, "runs": data });
+    findings.data = json!({ "orders": orders.count, "first_seed": orders.first, "rows": limit, "runs": data });
     Ok(findings)
 }
 
@@ -119,14 +121,14 @@ struct Outcome {
     rows_per_second: f64,
 }
 
-fn outcome(path: &Path, budget: usize, scale: Scale, orders: u64, limit: Option<usize>) -> Result<Outcome> {
+fn outcome(path: &Path, budget: usize, scale: Scale, orders: Seeds, limit: Option<usize>) -> Result<Outcome> {
     let mut source = open(&path.to_string_lossy(), &OpenOptions::default())?;
     let mut options = FitOptions { sample: Some(usize::MAX), ..FitOptions::default() };
     options.table.scale = scale;
     let shuffled = Shuffled::new(first_pass(source.as_mut(), &options, &mut Silent)?);
     let unit = if shuffled.classes() { 1.0 } else { shuffled.range().powi(2) };
     let (mut errors, mut seconds, mut rows) = (Vec::new(), 0.0, 0);
-    for seed in 0..orders {
+    for seed in orders.each() {
         let learner = StreamingOptions { budget, ..StreamingOptions::default() };
         let run = shuffled.evaluate_first(learner, Some(seed), limit.unwrap_or(usize::MAX))?;
         let score = run.learner.score();
@@ -134,5 +136,5 @@ fn outcome(path: &Path, budget: usize, scale: Scale, orders: u64, limit: Option<
         seconds += run.time.as_secs_f64();
         rows = score.rows() as usize;
     }
-    Ok(Outcome { rows, rows_per_second: rows as f64 * orders as f64 / seconds, errors })
+    Ok(Outcome { rows, rows_per_second: rows as f64 * orders.count as f64 / seconds, errors })
 }

@@ -1,5 +1,7 @@
 //! The studies by name.
 
+use std::fmt;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use nystream::error::nearest_name;
@@ -13,6 +15,9 @@ use crate::{drift, guarantees, merge_tree, one_pass, papers, streaming, when_it_
 pub struct Settings {
     /// Runs of everything random; the study's own number if none is given. The findings say how many there were.
     pub seeds: Option<u64>,
+    /// The first of these seeds, 0 if none is given: what was found with some seeds can be tried on others. Not for tables of
+    /// papers, whose files state their seeds.
+    pub first_seed: Option<u64>,
     /// Rows of the largest stream; the study's own number if none is given.
     pub rows: Option<usize>,
     /// The folder of real data sets, for the studies that need one.
@@ -26,9 +31,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The number of seeds, at least 1.
-    pub(crate) fn seeds_or(&self, usual: u64) -> Result<u64> {
-        at_least("seeds", self.seeds.unwrap_or(usual), 1, "at least 1")
+    /// The seeds, at least one.
+    pub(crate) fn seeds_or(&self, usual: u64) -> Result<Seeds> {
+        let count = at_least("seeds", self.seeds.unwrap_or(usual), 1, "at least 1")?;
+        let first = self.first_seed.unwrap_or(0);
+        if first.saturating_add(count) > Seeds::END {
+            let found = format!("{first}, for {count} seeds");
+            return Err(Error::InvalidParam { name: "first-seed", found, expected: "seeds up to a million" });
+        }
+        Ok(Seeds { first, count })
     }
 
     /// The number of rows, at least 1000.
@@ -48,6 +59,30 @@ impl Settings {
             found: "none".to_owned(),
             expected: "the folder of the real sets",
         })
+    }
+}
+
+/// Consecutive seeds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seeds {
+    pub first: u64,
+    pub count: u64,
+}
+
+impl Seeds {
+    /// Seeds are below this: studies put numbers of their own above it.
+    pub const END: u64 = 1 << 20;
+
+    pub fn each(self) -> Range<u64> {
+        self.first..self.first + self.count
+    }
+}
+
+/// "40 seeds", "1 seed", "40 seeds from 5000 on".
+impl fmt::Display for Seeds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} seed{}", self.count, if self.count == 1 { "" } else { "s" })?;
+        if self.first > 0 { write!(f, " from {} on", self.first) } else { Ok(()) }
     }
 }
 
@@ -89,6 +124,11 @@ impl Study {
     /// Whether it is a table of learners, which [`Settings::learners`] can limit.
     pub fn has_learners(&self) -> bool {
         ["skegd-table-3", "skegd-table-4", "online-mse"].contains(&self.name)
+    }
+
+    /// Whether it is a table or figure of a paper, whose file states its seeds.
+    pub fn is_of_a_paper(&self) -> bool {
+        self.name.starts_with("skegd-") || self.name == "online-mse"
     }
 }
 
@@ -204,6 +244,19 @@ mod tests {
         let settings = Settings { seeds: Some(0), rows: Some(10), ..Settings::default() };
         for study in &STUDIES {
             assert!((study.run)(&settings, &mut |_| {}).is_err(), "{}", study.name);
+        }
+    }
+
+    #[test]
+    fn seeds_begin_where_they_are_told_to_and_end_below_those_of_the_studies() {
+        let with = |first_seed, seeds| Settings { seeds: Some(seeds), first_seed, ..Settings::default() };
+        let seeds = with(Some(5), 3).seeds_or(9).unwrap();
+        assert_eq!((seeds.each(), seeds.to_string().as_str()), (5..8, "3 seeds from 5 on"));
+        assert_eq!(with(None, 1).seeds_or(9).unwrap().to_string(), "1 seed");
+        assert!(with(Some(Seeds::END - 2), 2).seeds_or(9).is_ok());
+        for first in [Seeds::END - 1, u64::MAX] {
+            let error = with(Some(first), 2).seeds_or(9).unwrap_err().to_string();
+            assert!(error.contains("first-seed") && error.contains(&first.to_string()), "{error}");
         }
     }
 }

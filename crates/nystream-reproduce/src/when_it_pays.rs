@@ -7,7 +7,7 @@ use crate::contest::{Choice, Contestant, Scores, Set, sets};
 use crate::findings::{Findings, Verdict};
 use crate::plot::{Chart, Kind, Series, side_by_side};
 use crate::statistics::{geometric_mean, mean};
-use crate::study::Settings;
+use crate::study::{Seeds, Settings};
 use crate::table::{Align, Table, significant};
 
 pub(crate) const MINUTES: u32 = 10;
@@ -62,7 +62,13 @@ pub(crate) fn run(settings: &Settings, stage: &mut dyn FnMut(&str)) -> Result<Fi
     run_sized(settings.seeds_or(SEEDS)?, TRAIN, TEST, &SIZES, stage)
 }
 
-fn run_sized(seeds: u64, train: usize, test: usize, sizes: &[usize], stage: &mut dyn FnMut(&str)) -> Result<Findings> {
+fn run_sized(
+    seeds: Seeds,
+    train: usize,
+    test: usize,
+    sizes: &[usize],
+    stage: &mut dyn FnMut(&str),
+) -> Result<Findings> {
     let mut results = Vec::new();
     for set in sets(train, test)? {
         let mut cells = Vec::new();
@@ -73,9 +79,9 @@ fn run_sized(seeds: u64, train: usize, test: usize, sizes: &[usize], stage: &mut
         results.push((set, cells));
     }
     let mut findings = Findings::new("when-it-pays", "When leverage scores pay");
-    let fewer = if seeds < SEEDS { format!(" (fewer than the usual {SEEDS})") } else { String::new() };
+    let fewer = if seeds.count < SEEDS { format!(" (fewer than the usual {SEEDS})") } else { String::new() };
     findings.text(format!(
-        "{train} training rows, {test} test rows, means over {seeds} seeds{fewer}. γ is such that SQUEAK (q̄ = 5, blocks of \
+        "{train} training rows, {test} test rows, means over {seeds}{fewer}. γ is such that SQUEAK (q̄ = 5, blocks of \
          64 rows) ends with about the size named; uniform, rpcholesky and batch-exact then get exactly as many atoms as that run \
          of SQUEAK ended with, INK-ESTIMATE as many as a budget. However chosen, atoms are judged as plain Nyström. Times \
          are those of choosing the atoms, measured on a machine that may have had other work."
@@ -91,11 +97,11 @@ fn run_sized(seeds: u64, train: usize, test: usize, sizes: &[usize], stage: &mut
     Ok(findings)
 }
 
-fn contest(set: &Set, size: usize, seeds: u64) -> Result<Cell> {
+fn contest(set: &Set, size: usize, seeds: Seeds) -> Result<Cell> {
     let leverage_ridge = set.leverage_ridge_for(size, 1 << 32)?;
     let mut entries: Vec<Entry> =
         Contestant::ALL.iter().map(|&contestant| Entry { contestant, runs: Vec::new() }).collect();
-    for seed in 0..seeds {
+    for seed in seeds.each() {
         let mut count = size;
         for entry in &mut entries {
             let choice = set.choose(entry.contestant, count, leverage_ridge, seed)?;
@@ -179,7 +185,7 @@ fn figure(results: &[(Set, Vec<Cell>)]) -> String {
     side_by_side(&results.iter().map(chart).collect::<Vec<_>>(), 1600, 430)
 }
 
-fn numbers(results: &[(Set, Vec<Cell>)], seeds: u64, train: usize) -> Value {
+fn numbers(results: &[(Set, Vec<Cell>)], seeds: Seeds, train: usize) -> Value {
     let entry = |entry: &Entry| {
         json!({
             "method": entry.contestant.name(),
@@ -198,7 +204,7 @@ fn numbers(results: &[(Set, Vec<Cell>)], seeds: u64, train: usize) -> Value {
         })
     };
     let set = |(set, cells): &(Set, Vec<Cell>)| json!({ "name": set.name, "sizes": cells.iter().map(cell).collect::<Vec<_>>() });
-    json!({ "rows": train, "seeds": seeds, "sets": results.iter().map(set).collect::<Vec<_>>() })
+    json!({ "rows": train, "seeds": seeds.count, "first_seed": seeds.first, "sets": results.iter().map(set).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]
@@ -207,7 +213,7 @@ mod tests {
 
     #[test]
     fn a_small_contest_gives_every_method_the_same_number_of_atoms() {
-        let findings = run_sized(2, 300, 100, &[40], &mut |_| {}).unwrap();
+        let findings = run_sized(Seeds { first: 0, count: 2 }, 300, 100, &[40], &mut |_| {}).unwrap();
         assert!(findings.to_markdown().contains("2 seeds (fewer than the usual 5)"));
         assert_eq!(findings.all_verdicts().count(), 4);
         for set in findings.data["sets"].as_array().unwrap() {

@@ -23,7 +23,7 @@ use extent::Extent;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   nystream reproduce --list
-  nystream reproduce guarantees --seeds 20
+  nystream reproduce guarantees --seeds 20 --first-seed 1000
   nystream reproduce merge-tree --rows 100000 --out report
   nystream reproduce one-pass drift --data FOLDER --out report
   nystream reproduce skegd-table-4 --data DIR --permutations 5
@@ -48,6 +48,9 @@ pub struct ReproduceArgs {
     /// Runs of everything random, orders of every set (default: the study's own)
     #[arg(long, value_name = "N", visible_alias = "permutations")]
     seeds: Option<u64>,
+    /// The first of these seeds (default: 0), to try on others what was found with some; not for tables of papers
+    #[arg(long, value_name = "SEED")]
+    first_seed: Option<u64>,
     /// Rows of the largest stream (default: the study's own)
     #[arg(long, value_name = "N")]
     rows: Option<usize>,
@@ -71,6 +74,7 @@ pub fn run(args: &ReproduceArgs, common: &Common) -> Outcome {
     }
     let settings = Settings {
         seeds: args.seeds,
+        first_seed: args.first_seed,
         rows: args.rows,
         data: args.data.clone(),
         cells: args.out.as_ref().map(|folder| folder.join("cells")),
@@ -126,6 +130,13 @@ fn chosen(args: &ReproduceArgs) -> Result<Vec<&'static Study>, Error> {
         let found = format!("none, for '{}', which needs real data", study.name);
         return Err(Error::InvalidParam { name: "data", found, expected: "the folder of the sets" });
     }
+    if let Some(study) = studies.iter().find(|study| study.is_of_a_paper() && args.first_seed.is_some()) {
+        return Err(Error::InvalidParam {
+            name: "first-seed",
+            found: format!("a seed, for '{}'", study.name),
+            expected: "only studies that are not of a paper, whose file states its seeds",
+        });
+    }
     match studies.iter().find(|study| !args.learners.is_empty() && !study.has_learners()) {
         Some(study) => Err(Error::InvalidParam {
             name: "learner",
@@ -142,6 +153,7 @@ fn extent(args: &ReproduceArgs, studies: &[&Study]) -> Extent {
         studies: studies.iter().map(|study| study.name.to_owned()).collect(),
         learners: args.learners.clone(),
         seeds: args.seeds,
+        first_seed: args.first_seed,
         rows: args.rows,
         minutes: args.minutes,
         data: args.data.is_some(),

@@ -37,6 +37,8 @@ fn a_report_is_not_replaced_by_a_smaller_one_unasked() {
     let folder = Folder::new();
     folder.works("reproduce merge-tree --rows 2000 --seeds 1 --out report");
     let before = folder.bytes("report/report.md");
+    let others = "reproduce merge-tree --rows 2000 --seeds 1 --first-seed 9 --out report";
+    folder.refuses(others, &["report.md", "other seeds", "--replace"]);
     let smaller = "reproduce merge-tree --rows 1000 --seeds 1 --out report";
     folder.refuses(smaller, &["report.md", "more rows of data", "--replace"]);
     folder.refuses("reproduce when-it-pays --out report", &["report.md", "the study merge-tree", "--replace"]);
@@ -62,6 +64,8 @@ fn mistakes_are_told_before_any_work() {
     folder.refuses("reproduce skegd-table-3 --permutations 1", &["data", "skegd-table-3"]);
     folder.refuses("reproduce skegd-table-3 --data .", &["none of the table's files"]);
     folder.refuses("reproduce skegd-table-3 --data . --learner SkeG", &["learner", "'SkeG'; the nearest is 'SkeGD'"]);
+    folder.refuses("reproduce skegd-table-2 --data . --first-seed 3", &["first-seed", "skegd-table-2", "its seeds"]);
+    folder.refuses("reproduce merge-tree --first-seed 1048576", &["first-seed", "1048576"]);
     folder.refuses("reproduce merge-tree --learner SkeGD", &["learner", "merge-tree", "tables of learners"]);
 }
 

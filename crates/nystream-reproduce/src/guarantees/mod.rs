@@ -17,7 +17,7 @@ use nystream::Result;
 use serde_json::{Value, json};
 
 use crate::findings::Findings;
-use crate::study::Settings;
+use crate::study::{Seeds, Settings};
 use problem::{Problem, problems};
 use runs::{Method, Runs, repeat, repeat_both};
 
@@ -79,7 +79,7 @@ impl Results {
 /// What is run, made smaller by tests.
 struct Plan {
     rows: usize,
-    seeds: u64,
+    seeds: Seeds,
     squeak: Vec<u64>,
     compared: Vec<u64>,
     ink: Vec<u64>,
@@ -109,17 +109,17 @@ fn on(problem: Problem, plan: &Plan, stage: &mut dyn FnMut(&str)) -> Result<Resu
     let mut next = |method: Method, q: u64| {
         stage(&format!("guarantees: {name}, {}, q̄ = {q}", method.name()));
         batch += 1;
-        batch << 20
+        batch * Seeds::END + plan.seeds.first
     };
     let mut ladder = Vec::new();
     for &q in &plan.squeak {
-        ladder.push(repeat(&problem, Method::PerPoint, q, next(Method::PerPoint, q), plan.seeds)?);
+        ladder.push(repeat(&problem, Method::PerPoint, q, next(Method::PerPoint, q), plan.seeds.count)?);
     }
     let (mut compared, mut settled) = (Vec::new(), Vec::new());
     for &q in &plan.compared {
         let (mut group, mut again) = (Vec::new(), Vec::new());
         for method in std::iter::once(Method::PerPoint).chain(VARIANTS).chain(LENGTHS) {
-            let [standing, scored] = repeat_both(&problem, method, q, next(method, q), plan.seeds)?;
+            let [standing, scored] = repeat_both(&problem, method, q, next(method, q), plan.seeds.count)?;
             group.push(standing);
             again.push(scored);
         }
@@ -129,7 +129,7 @@ fn on(problem: Problem, plan: &Plan, stage: &mut dyn FnMut(&str)) -> Result<Resu
     let mut ink = [Vec::new(), Vec::new()];
     for (list, method) in ink.iter_mut().zip([Method::InkOracle, Method::InkEstimate]) {
         for &q in &plan.ink {
-            list.push(repeat(&problem, method, q, next(method, q), plan.seeds)?);
+            list.push(repeat(&problem, method, q, next(method, q), plan.seeds.count)?);
             if list.last().is_some_and(|last| last.runs.iter().all(|run| run.atoms as usize == plan.rows)) {
                 break;
             }
@@ -174,7 +174,7 @@ fn numbers(plan: &Plan, results: &[Results]) -> Value {
         })
     };
     json!({
-        "rows": plan.rows, "seeds": plan.seeds, "checks": CHECKS, "leverage_ridge": LEVERAGE_RIDGE,
+        "rows": plan.rows, "seeds": plan.seeds.count, "first_seed": plan.seeds.first, "checks": CHECKS, "leverage_ridge": LEVERAGE_RIDGE,
         "accuracy": ACCURACY, "failure_prob": FAILURE_PROB, "sets": results.iter().map(one).collect::<Vec<_>>(),
     })
 }
@@ -186,7 +186,7 @@ mod tests {
     fn small(seeds: u64) -> Plan {
         Plan {
             rows: 48,
-            seeds,
+            seeds: Seeds { first: 0, count: seeds },
             squeak: vec![1, 8, theorem_oversampling()],
             compared: vec![4],
             ink: vec![30, 1_000_000],
@@ -236,5 +236,9 @@ mod tests {
         assert_eq!(findings.figures().count(), 3);
         assert_eq!(findings.data["sets"].as_array().unwrap().len(), 4);
         assert_eq!(findings.data["sets"][0]["per_point"][2]["holds_at_every_step"], 1.0);
+        let others = Plan { seeds: Seeds { first: 9, count: 4 }, ..small(4) };
+        let others = run_plan(&others, &mut |_| {}).unwrap();
+        assert!(others.to_markdown().contains("4 seeds from 9 on (fewer"));
+        assert_ne!(others.data["sets"][0]["per_point"], findings.data["sets"][0]["per_point"]);
     }
 }

@@ -100,7 +100,7 @@ impl Comparisons {
                     ),
                     found: format!("{differ} of {} comparisons differ{}", cells.len(), furthest(&cells, measure)),
                     // Few seeds tell nothing apart.
-                    met: (plan.seeds >= SEEDS && when == When::Settled && judged).then_some(differ == 0),
+                    met: (plan.seeds.count >= SEEDS && when == When::Settled && judged).then_some(differ == 0),
                 });
             }
         }

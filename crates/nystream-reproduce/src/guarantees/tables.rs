@@ -37,9 +37,9 @@ pub(super) fn write(findings: &mut Findings, plan: &Plan, results: &[Results]) {
 }
 
 fn introduction(findings: &mut Findings, plan: &Plan, results: &[Results]) {
-    let fewer = if plan.seeds < SEEDS { format!(" (fewer than the usual {SEEDS})") } else { String::new() };
+    let fewer = if plan.seeds.count < SEEDS { format!(" (fewer than the usual {SEEDS})") } else { String::new() };
     findings.text(format!(
-        "Streams of {} rows, followed with {} seeds{fewer} for every number below, and compared at {CHECKS} steps of each \
+        "Streams of {} rows, followed with {}{fewer} for every number below, and compared at {CHECKS} steps of each \
          with the exact kernel matrix: does 0 ≼ K − K̃ ≼ γ/(1−ε) K(K+γI)⁻¹ (Eq. 11 of INK) hold, γ = {LEVERAGE_RIDGE}, ε = \
          {ACCURACY}, δ = {FAILURE_PROB}?",
         plan.rows, plan.seeds
@@ -130,7 +130,7 @@ fn theorem_verdicts(plan: &Plan, results: &[Results]) -> Vec<Verdict> {
             format!(
                 "{} of {} runs on the worst stream; largest ratio {}",
                 percent(share),
-                plan.seeds,
+                plan.seeds.count,
                 significant(worst, 3)
             ),
             share >= promised,

@@ -25,7 +25,7 @@ pub(super) struct Limits {
 
 impl Limits {
     pub fn new(study: &str, settings: &Settings, heading: &Heading) -> Result<Self> {
-        let orders = settings.seeds_or(heading.permutations)?;
+        let orders = settings.seeds_or(heading.permutations)?.count;
         let rows = settings.rows.map(|_| settings.rows_or(1000)).transpose()?;
         let Some(folder) = settings.data.clone() else {
             let found = "none".to_owned();

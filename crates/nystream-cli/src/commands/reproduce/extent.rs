@@ -14,6 +14,7 @@ pub(super) struct Extent {
     /// Titles of rows, or none for all rows.
     pub learners: Vec<String>,
     pub seeds: Option<u64>,
+    pub first_seed: Option<u64>,
     pub rows: Option<usize>,
     pub minutes: Option<u64>,
     pub data: bool,
@@ -25,7 +26,12 @@ impl Extent {
         let mut line = WRITTEN_BY.to_owned();
         self.studies.iter().for_each(|study| line += &format!(" {study}"));
         self.learners.iter().for_each(|title| line += &format!(" --learner '{title}'"));
-        let counts = [("seeds", self.seeds), ("rows", self.rows.map(|rows| rows as u64)), ("minutes", self.minutes)];
+        let counts = [
+            ("seeds", self.seeds),
+            ("first-seed", self.first_seed),
+            ("rows", self.rows.map(|rows| rows as u64)),
+            ("minutes", self.minutes),
+        ];
         for (name, count) in counts {
             count.iter().for_each(|count| line += &format!(" --{name} {count}"));
         }
@@ -44,6 +50,7 @@ impl Extent {
                 None => extent.studies.push(word),
                 Some("learner") => extent.learners.push(words.next()?),
                 Some("seeds") => extent.seeds = Some(words.next()?.parse().ok()?),
+                Some("first-seed") => extent.first_seed = Some(words.next()?.parse().ok()?),
                 Some("rows") => extent.rows = Some(words.next()?.parse().ok()?),
                 Some("minutes") => extent.minutes = Some(words.next()?.parse().ok()?),
                 Some("data") => extent.data = words.next().is_some(),
@@ -68,6 +75,9 @@ impl Extent {
         }
         if self.rows.is_some_and(|rows| other.rows.is_none_or(|theirs| theirs > rows)) {
             return Some("more rows of data".to_owned());
+        }
+        if self.first_seed != other.first_seed {
+            return Some("other seeds".to_owned());
         }
         let fewer = self.seeds.zip(other.seeds).is_some_and(|(ours, theirs)| ours < theirs);
         fewer.then(|| "more seeds".to_owned())
@@ -112,6 +122,7 @@ mod tests {
     fn a_first_line_says_all_of_it() {
         let whole = Extent {
             seeds: Some(3),
+            first_seed: Some(7),
             rows: Some(2000),
             minutes: Some(0),
             data: true,
@@ -134,6 +145,8 @@ mod tests {
         assert_eq!(with(Some(5), None).lacks(&with(Some(6), None)).unwrap(), "more seeds");
         assert_eq!(with(None, Some(5)).lacks(&with(None, None)).unwrap(), "more rows of data");
         assert_eq!(with(None, Some(5)).lacks(&with(None, Some(6))).unwrap(), "more rows of data");
+        let elsewhere = Extent { first_seed: Some(9), ..all.clone() };
+        assert_eq!(elsewhere.lacks(&all).unwrap(), "other seeds");
         assert_eq!(with(Some(6), Some(6)).lacks(&with(Some(5), Some(5))), None);
     }
 }
