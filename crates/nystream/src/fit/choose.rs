@@ -25,6 +25,8 @@ use crate::solver::{alignment_bandwidth, median_bandwidth};
 const COARSE: Size = Size { atoms: 300, rows: 4000 };
 /// Trials that refine; their atoms are further limited by the budget.
 const FINE: Size = Size { atoms: 1000, rows: 10_000 };
+/// Trials of choices that will be made again have half the budget, but not fewer atoms than this.
+const FEWEST_ATOMS: usize = 64;
 /// Bandwidths further than this factor from the median are not tried.
 const REACH: f64 = 64.0;
 /// Bandwidths further than this factor from the median are compared with it before a search begins at them.
@@ -54,7 +56,8 @@ pub struct Choice {
 pub enum Effort {
     /// Up to the full budget: for choices that are final.
     Full,
-    /// Small models only: for choices that will be made again. Bandwidths near one that was chosen before, if any.
+    /// Small models only, of half the budget: for choices that will be made again. Bandwidths near one that was chosen before,
+    /// if any.
     Small {
         /// The bandwidth to begin with.
         near: Option<f64>,
@@ -109,9 +112,6 @@ struct Search<'a> {
     ahead: Vec<Tried>,
 }
 
-/// Trials made side by side: each is too small to keep many threads busy.
-const SIDE_BY_SIDE: usize = 2;
-
 impl Search<'_> {
     fn bandwidth(&mut self, sample: &Batch, codes: &TargetCodes) -> Result<(Kernel, Option<&'static str>)> {
         let family = &self.options.kernel;
@@ -143,13 +143,23 @@ impl Search<'_> {
     }
 
     fn fine(&self) -> Size {
-        let size = if self.effort == Effort::Full { FINE } else { COARSE };
-        Size { atoms: size.atoms.min(self.options.budget), ..size }
+        match self.effort {
+            Effort::Full => Size { atoms: FINE.atoms.min(self.options.budget), ..FINE },
+            Effort::Small { .. } => self.coarse(),
+        }
+    }
+
+    fn coarse(&self) -> Size {
+        let budget = self.options.budget;
+        let most = match self.effort {
+            Effort::Full => budget,
+            Effort::Small { .. } => budget.min((budget / 2).max(FEWEST_ATOMS)),
+        };
+        Size { atoms: COARSE.atoms.min(most), ..COARSE }
     }
 
     fn climb(&mut self, median: f64) -> Result<f64> {
-        let coarse = Size { atoms: COARSE.atoms.min(self.options.budget), ..COARSE };
-        let fine = self.fine();
+        let (coarse, fine) = (self.coarse(), self.fine());
         let near = match self.effort {
             Effort::Small { near } => near,
             Effort::Full => None,
@@ -192,11 +202,11 @@ impl Search<'_> {
         Ok(if least < 1.0 { best } else { median })
     }
 
-    /// Makes the first trials of those that will be asked for at once, if threads are free. What is found does not depend
-    /// on it.
+    /// Makes trials that will be asked for side by side, if there are threads: each is too small to keep many busy. What is
+    /// found does not depend on it.
     fn try_ahead(&mut self, bandwidths: impl Iterator<Item = f64>, size: Size) {
         let known = |bandwidth: &f64| self.tried.iter().chain(&self.ahead).any(|t| t.is(*bandwidth, size));
-        let wanted: Vec<f64> = bandwidths.filter(|bandwidth| !known(bandwidth)).take(SIDE_BY_SIDE).collect();
+        let wanted: Vec<f64> = bandwidths.filter(|bandwidth| !known(bandwidth)).collect();
         if wanted.len() < 2 || rayon::current_num_threads() < 2 {
             return;
         }
@@ -207,7 +217,7 @@ impl Search<'_> {
             .filter_map(|&bandwidth| {
                 // One that fails is made again when it is asked for, and then says why.
                 let kernel = options.kernel.with_bandwidth(bandwidth).ok()?;
-                let verdict = on_a_share(SIDE_BY_SIDE, || trial.left_out(&kernel, size)).ok()?;
+                let verdict = on_a_share(wanted.len(), || trial.left_out(&kernel, size)).ok()?;
                 Some(Tried { bandwidth, size, verdict })
             })
             .collect();

@@ -9,17 +9,20 @@ use faer::{Mat, MatRef};
 use super::codes::TargetCodes;
 use super::summing::Summing;
 use crate::error::Result;
-use crate::kernel::Kernel;
+use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::linalg::PackedRows;
 use crate::model::PredictWorkspace;
 use crate::preprocess::Batch;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build_dictionary};
-use crate::solver::{NystromFit, Ridge, SolverOptions, left_out_outputs};
+use crate::solver::{NystromFit, Ridge, SolverOptions, Whitening, gcv_ridge, left_out_outputs};
 
 /// Share of the sample that trials are judged on: one row in this many.
 const JUDGED_SHARE: usize = 5;
 /// Most rows they are judged on.
 const MOST_JUDGED: usize = 2500;
+/// Most features, of all rows together, that a trial holds at once.
+const MOST_FEATURES: usize = 300 * 4000;
 /// Rows a kernel block holds.
 const BLOCK: usize = 1024;
 
@@ -94,10 +97,9 @@ impl<'a> Trial<'a> {
     /// Fits a Nyström model of uniform atoms and judges it on the rows it learnt from, each without itself.
     pub fn left_out(&self, kernel: &Kernel, size: Size) -> Result<Verdict> {
         let learn = self.all.slice(0, self.all.len().min(size.rows));
-        let (dictionary, fit) =
-            self.fit(kernel, DictionaryMethod::Uniform, size.atoms, learn, self.all_codes.as_ref())?;
-        let codes = self.all_codes.as_ref().subrows(0, learn.len());
-        let values = left_out_outputs(&fit.model, learn, codes)?;
+        let at_once = learn.len() * size.atoms <= MOST_FEATURES;
+        let (dictionary, ridge, values) =
+            if at_once { self.at_once(kernel, size.atoms, learn)? } else { self.in_blocks(kernel, size.atoms, learn)? };
         let mut is_atom = vec![false; learn.len()];
         dictionary.indices().iter().for_each(|&i| is_atom[i as usize] = true);
         let mut judged: Vec<usize> = (0..learn.len()).filter(|&i| !is_atom[i]).collect();
@@ -105,7 +107,37 @@ impl<'a> Trial<'a> {
             judged = (0..learn.len()).collect();
         }
         let error = relative_errors(&judged, self.all_codes.as_ref(), &values).iter().sum();
-        Ok(Verdict { error, ridge: fit.choice.ridge, rows: learn.len() })
+        Ok(Verdict { error, ridge, rows: learn.len() })
+    }
+
+    /// Uniform atoms, the ridge, and what is predicted of every row without itself, from sums over blocks of rows: they are
+    /// gone through three times.
+    fn in_blocks(&self, kernel: &Kernel, atoms: usize, rows: Rows) -> Result<(Dictionary, f64, Vec<f64>)> {
+        let (dictionary, fit) = self.fit(kernel, DictionaryMethod::Uniform, atoms, rows, self.all_codes.as_ref())?;
+        let codes = self.all_codes.as_ref().subrows(0, rows.len());
+        Ok((dictionary, fit.choice.ridge, left_out_outputs(&fit.model, rows, codes)?))
+    }
+
+    /// The same from the features of all rows.
+    fn at_once(&self, kernel: &Kernel, atoms: usize, rows: Rows) -> Result<(Dictionary, f64, Vec<f64>)> {
+        let dictionary = self.dictionary(kernel, DictionaryMethod::Uniform, atoms, rows)?;
+        let whitening = Whitening::new(kernel, &dictionary, None)?;
+        let mut features = Mat::zeros(rows.len(), dictionary.len());
+        let centres = Centres::new(dictionary.atoms().rows());
+        kernel.block(rows, &centres, &mut KernelWorkspace::default(), features.as_mut());
+        whitening.apply_packed(features.as_mut(), &mut PackedRows::default());
+        let outputs = self.all_codes.ncols();
+        let place = |i: usize| (i / outputs, i % outputs);
+        let mut values: Vec<f64> = (0..rows.len() * outputs).map(|i| self.all_codes[place(i)]).collect();
+        let (ridge, errors) = gcv_ridge(features.as_ref(), &values)?;
+        values.iter_mut().zip(errors).for_each(|(value, error)| *value -= error);
+        Ok((dictionary, ridge, values))
+    }
+
+    fn dictionary(&self, kernel: &Kernel, method: DictionaryMethod, atoms: usize, rows: Rows) -> Result<Dictionary> {
+        let options =
+            DictionaryOptions { leverage_ridge: self.leverage_ridge, seed: self.seed, ..DictionaryOptions::new(atoms) };
+        build_dictionary(method, kernel, rows, &options)
     }
 
     fn fit(
@@ -116,9 +148,7 @@ impl<'a> Trial<'a> {
         rows: Rows,
         codes: MatRef<'_, f64>,
     ) -> Result<(Dictionary, NystromFit)> {
-        let options =
-            DictionaryOptions { leverage_ridge: self.leverage_ridge, seed: self.seed, ..DictionaryOptions::new(atoms) };
-        let dictionary = build_dictionary(method, kernel, rows, &options)?;
+        let dictionary = self.dictionary(kernel, method, atoms, rows)?;
         let mut summing = Summing::new(*kernel, &dictionary, codes.ncols(), true)?;
         for start in (0..rows.len()).step_by(BLOCK) {
             let part = rows.slice(start, (start + BLOCK).min(rows.len()));
@@ -145,4 +175,33 @@ fn relative_errors(judged: &[usize], truth: MatRef<'_, f64>, values: &[f64]) -> 
         }
     }
     errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+    use crate::rows::RowBlock;
+
+    #[test]
+    fn all_rows_at_once_are_judged_as_in_blocks() {
+        let mut rng = Generator::new(8);
+        let data: Vec<f64> = (0..3 * 400).map(|_| rng.normal()).collect();
+        let mut rows = RowBlock::dense(3);
+        rows.extend(Rows::dense(&data, 400, 3).unwrap());
+        let both = |x: &[f64]| [(2.0 * x[0]).sin() + 0.3 * x[1], 5.0 + x[2] * x[1]];
+        let targets = data.chunks_exact(3).flat_map(both).map(|y| y + 0.2 * rng.normal()).collect();
+        let sample = Batch { rows, targets, ..Batch::default() };
+        let codes = TargetCodes::Numbers { shift: vec![0.0, 5.0] };
+        let trial = Trial::new(&sample, &codes, 4, None);
+        for bandwidth in [0.5, 2.0, 8.0] {
+            let kernel = Kernel::gaussian(bandwidth).unwrap();
+            let (atoms, ridge, values) = trial.at_once(&kernel, 60, trial.all).unwrap();
+            let (same, expected, others) = trial.in_blocks(&kernel, 60, trial.all).unwrap();
+            assert_eq!(atoms.indices(), same.indices());
+            assert!((ridge / expected - 1.0).abs() < 1e-3, "{ridge} {expected}");
+            let apart = values.iter().zip(&others).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(apart < 1e-3, "{bandwidth}: {apart}");
+        }
+    }
 }

@@ -49,6 +49,8 @@ use faer::Par;
 
 /// Work below this many multiply-adds is not worth handing to other threads.
 const PARALLEL_WORK: usize = 1 << 20;
+/// The same for products and factorisations of faer, whose threads wait for each other many times.
+const PARALLEL_FAER: usize = 1 << 22;
 
 thread_local! {
     /// Tasks that share the threads with the one running here, itself among them.
@@ -58,7 +60,7 @@ thread_local! {
 /// Threads for a task of this many multiply-adds.
 pub(crate) fn parallelism(work: usize) -> Par {
     let threads = rayon::current_num_threads() / SIDE_BY_SIDE.get();
-    if work < PARALLEL_WORK || threads <= 1 { Par::Seq } else { Par::rayon(threads) }
+    if work < PARALLEL_FAER || threads <= 1 { Par::Seq } else { Par::rayon(threads) }
 }
 
 /// Runs two tasks of about the same size at once, each on half of the threads: faer's parallel products wait for each

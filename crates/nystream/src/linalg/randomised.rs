@@ -14,7 +14,7 @@ use faer::linalg::matmul::matmul;
 use faer::linalg::svd::{self, ComputeSvdVectors};
 use faer::{Accum, ColMut, Mat, MatRef, Par, Spec};
 
-use super::{SymmetricEigen, add_transposed_times, dot, times};
+use super::{SymmetricEigen, add_transposed_times, dot, parallelism, times};
 use crate::error::{Error, Result};
 use crate::random::Generator;
 
@@ -198,10 +198,11 @@ fn orthonormalise(basis: &mut Mat<f64>) {
     }
 }
 
-/// AB, on one thread.
+/// AB, on the threads that are this task's.
 pub(crate) fn product(left: MatRef<'_, f64>, right: MatRef<'_, f64>) -> Mat<f64> {
     let mut out = Mat::zeros(left.nrows(), right.ncols());
-    matmul(out.as_mut(), Accum::Replace, left, right, 1.0, Par::Seq);
+    let par = parallelism(left.nrows() * left.ncols() * right.ncols());
+    matmul(out.as_mut(), Accum::Replace, left, right, 1.0, par);
     out
 }
 

@@ -15,7 +15,7 @@ use super::nystrom::NystromSums;
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::linalg::{Cholesky, GramSum, lower_norm, mirror_lower};
+use crate::linalg::{Cholesky, GramSum, lower_norm, mirror_lower, product};
 use crate::sketch::Dictionary;
 
 impl NystromSums {
@@ -67,7 +67,8 @@ impl NystromSums {
                 // L′, from T S⁻¹ L.
                 let mut map = whitening.to_kernels();
                 levelling.level(map.as_mut());
-                let inner = Cholesky::new((&map * map.transpose()).as_ref(), "levelled kernels between atoms")?;
+                let overlap = product(map.as_ref(), map.transpose());
+                let inner = Cholesky::new(overlap.as_ref(), "levelled kernels between atoms")?;
                 inner.both_sides_in_place(gram.as_mut());
                 mirror_lower(gram.as_mut());
                 let mut beside = self.beside();
@@ -75,8 +76,10 @@ impl NystromSums {
                 let mut rotation = inner.factor().to_owned();
                 levelling.restore(rotation.as_mut());
                 whitening.whiten_columns(rotation.as_mut());
-                let gram = &rotation * gram * rotation.transpose();
-                (self.rebuilt(Basis::Features(whitening), &gram, &(&rotation * beside)), floor)
+                let half = product(rotation.as_ref(), gram.as_ref());
+                let gram = product(half.as_ref(), rotation.transpose());
+                let beside = product(rotation.as_ref(), beside.as_ref());
+                (self.rebuilt(Basis::Features(whitening), &gram, &beside), floor)
             }
             (None, None) => {
                 let mut gram = self.gram.to_lower();
@@ -136,8 +139,9 @@ impl NystromSums {
     }
 
     fn through(&self, map: &Mat<f64>, basis: Basis) -> Self {
-        let half = (map * self.gram.to_matrix()).transpose().to_owned();
-        self.rebuilt(basis, &(map * &half), &(map * self.beside()))
+        let half = product(map.as_ref(), self.gram.to_matrix().as_ref());
+        let gram = product(map.as_ref(), half.transpose());
+        self.rebuilt(basis, &gram, &product(map.as_ref(), self.beside().as_ref()))
     }
 
     fn rebuilt(&self, basis: Basis, gram: &Mat<f64>, beside: &Mat<f64>) -> Self {

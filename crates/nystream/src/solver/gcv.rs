@@ -16,12 +16,15 @@
 //! that the caller computes from rounding errors in its sums.
 
 use faer::Mat;
+use pulp::Simd;
 
 use crate::error::{Error, Result};
-use crate::linalg::Tridiagonal;
+use crate::linalg::{Tridiagonal, Vectorised, vectorised};
 
 /// Points of the grid of ridges, on both sides of its middle.
 const STEPS: usize = 96;
+/// Ridges of the grid that are tried at once.
+const LANES: usize = 4;
 /// Steps of the golden section: to a thousandth of the ridge. Closer by, rounding errors would decide.
 const SECTIONS: usize = 14;
 
@@ -80,8 +83,19 @@ impl RidgePath {
         floor: f64,
     ) -> Self {
         let form = Tridiagonal::reduce(gram, cross.as_mut());
-        let turned = columns(&cross);
-        Self { form, turned, given: Given::Sums, target_squares, rows, intercept, floor }
+        Self::from_form(form, &cross, target_squares, rows, intercept, floor)
+    }
+
+    /// The same from T and c.
+    pub(super) fn from_form(
+        form: Tridiagonal,
+        turned: &Mat<f64>,
+        target_squares: Vec<f64>,
+        rows: f64,
+        intercept: bool,
+        floor: f64,
+    ) -> Self {
+        Self { form, turned: columns(turned), given: Given::Sums, target_squares, rows, intercept, floor }
     }
 
     /// From the kernel matrix of all rows (its lower triangle) and their targets. With an intercept both are without
@@ -98,33 +112,53 @@ impl RidgePath {
 
     /// Scores of a ridge: infinite where the model has as many parameters as rows, or rounding errors have it fail.
     pub fn at(&self, ridge: f64) -> GcvChoice {
-        let outputs = self.turned.len();
+        let [choice] = self.at_each([ridge]);
+        choice
+    }
+
+    /// [`at`](Self::at) for several ridges in little more time than for one.
+    #[inline(always)]
+    fn at_each<const N: usize>(&self, ridges: [f64; N]) -> [GcvChoice; N] {
         let (dim, constant) = (self.form.dim() as f64, f64::from(u8::from(self.intercept)));
-        let Some(shifted) = self.form.shifted(ridge) else {
-            return GcvChoice { ridge, degrees_of_freedom: self.rows, scores: vec![f64::INFINITY; outputs] };
-        };
-        let shrunk = ridge * shifted.inverse_trace();
-        let free = match self.given {
-            Given::Sums => self.rows - (dim + constant) + shrunk,
-            Given::Kernels { constant } => shrunk - constant.map_or(0.0, |eigenvalue| ridge / (eigenvalue + ridge)),
-        };
-        let mut solved = Vec::new();
-        let score = |(turned, &total): (&Vec<f64>, &f64)| {
-            solved.clone_from(turned);
-            shifted.solve_in_place(&mut solved);
-            let square: f64 = solved.iter().map(|x| x * x).sum();
-            let least = (total * f64::EPSILON).max(f64::MIN_POSITIVE);
-            let residual = match self.given {
-                Given::Sums => {
-                    let fitted: f64 = solved.iter().zip(turned).map(|(x, c)| x * c).sum();
-                    (total - fitted - ridge * square).max(least)
+        let (shifted, definite) = self.form.shifted_each(ridges);
+        let traces = shifted.inverse_traces();
+        let free = std::array::from_fn::<f64, N, _>(|n| {
+            let shrunk = ridges[n] * traces[n];
+            match self.given {
+                Given::Sums => self.rows - (dim + constant) + shrunk,
+                Given::Kernels { constant } => {
+                    shrunk - constant.map_or(0.0, |eigenvalue| ridges[n] / (eigenvalue + ridges[n]))
                 }
-                Given::Kernels { .. } => least + ridge * ridge * square,
-            };
-            if free <= 0.0 { f64::INFINITY } else { self.rows * residual / (free * free) }
-        };
-        let scores = self.turned.iter().zip(&self.target_squares).map(score).collect();
-        GcvChoice { ridge, degrees_of_freedom: self.rows - free, scores }
+            }
+        });
+        let mut scores = [const { Vec::new() }; N];
+        let mut solved = Vec::new();
+        for (turned, &total) in self.turned.iter().zip(&self.target_squares) {
+            solved.clear();
+            solved.extend(turned.iter().map(|&value| [value; N]));
+            shifted.solve_in_place(&mut solved);
+            let (mut square, mut fitted) = ([0.0; N], [0.0; N]);
+            for (x, c) in solved.iter().zip(turned) {
+                for n in 0..N {
+                    square[n] += x[n] * x[n];
+                    fitted[n] += x[n] * c;
+                }
+            }
+            let least = (total * f64::EPSILON).max(f64::MIN_POSITIVE);
+            for n in 0..N {
+                let residual = match self.given {
+                    Given::Sums => (total - fitted[n] - ridges[n] * square[n]).max(least),
+                    Given::Kernels { .. } => least + ridges[n] * ridges[n] * square[n],
+                };
+                let known = definite[n] && free[n] > 0.0;
+                scores[n].push(if known { self.rows * residual / (free[n] * free[n]) } else { f64::INFINITY });
+            }
+        }
+        let mut scores = scores.into_iter();
+        std::array::from_fn(|n| {
+            let degrees_of_freedom = if definite[n] { self.rows - free[n] } else { self.rows };
+            GcvChoice { ridge: ridges[n], degrees_of_freedom, scores: scores.next().unwrap_or_default() }
+        })
     }
 
     /// Degrees of freedom of the ridge μ.
@@ -144,10 +178,15 @@ impl RidgePath {
         // Features that are all zero leave nothing to choose: any ridge gives the constant.
         let high = if bound > 0.0 { 100.0 * bound } else { 1.0 };
         let low = (1e-14 * high).max(self.floor).max(least).min(high);
-        let objective = |log_ridge: f64| self.at(log_ridge.exp()).scores.iter().map(|score| score.ln()).sum::<f64>();
         let at = |i: usize| low.ln() + (high / low).ln() * i as f64 / STEPS as f64;
-        let best = (0..=STEPS)
-            .map(|i| (i, objective(at(i))))
+        let mut grid = Vec::with_capacity(STEPS + 1);
+        for first in (0..=STEPS).step_by(LANES) {
+            grid.extend(self.objectives(std::array::from_fn::<f64, LANES, _>(|n| at(first + n))));
+        }
+        grid.truncate(STEPS + 1);
+        let best = grid
+            .into_iter()
+            .enumerate()
             .filter(|(_, score)| !score.is_nan())
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or(Error::Internal("no ridge has a generalised cross-validation score"))?
@@ -156,9 +195,30 @@ impl RidgePath {
         let ratio = (5f64.sqrt() - 1.0) / 2.0;
         for _ in 0..SECTIONS {
             let (left, right) = (b - ratio * (b - a), a + ratio * (b - a));
-            if objective(left) <= objective(right) { b = right } else { a = left }
+            let [on_the_left, on_the_right] = self.objectives([left, right]);
+            if on_the_left <= on_the_right { b = right } else { a = left }
         }
         Ok(self.at(((a + b) / 2.0).exp()))
+    }
+
+    /// Σ ln GCV over the targets at the exponentials of these.
+    fn objectives<const N: usize>(&self, log_ridges: [f64; N]) -> [f64; N] {
+        let mut out = [f64::INFINITY; N];
+        vectorised(Objectives { path: self, ridges: log_ridges.map(f64::exp), out: &mut out });
+        out
+    }
+}
+
+struct Objectives<'a, const N: usize> {
+    path: &'a RidgePath,
+    ridges: [f64; N],
+    out: &'a mut [f64; N],
+}
+
+impl<const N: usize> Vectorised for Objectives<'_, N> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
+        *self.out = self.path.at_each(self.ridges).map(|choice| choice.scores.iter().map(|score| score.ln()).sum());
     }
 }
 

@@ -30,7 +30,7 @@ pub use left_out::left_out_outputs;
 pub use loss::Loss;
 pub use moving::move_sums;
 pub use nystrom::{NystromFit, NystromSums};
-pub use press::press_ridge;
+pub use press::{gcv_ridge, press_ridge};
 pub use recursive::{Block, Innovations, RecursiveRidge};
 pub use rowwise::RowwiseRidge;
 pub use settings::{Ridge, SolverOptions};

@@ -5,12 +5,15 @@
 //! replaces every h by their mean, which needs no rows, but rates a ridge too well that lets a few far rows decide. With
 //! Σφφᵀ = QTQᵀ, T tridiagonal, and z = Qᵀφ every μ costs O(nm): h = 1/n + zᵀ(T + μI)⁻¹z.
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 use pulp::Simd;
 use rayon::prelude::*;
 
+use super::gcv::RidgePath;
 use crate::error::{Error, Result};
-use crate::linalg::{ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, multiply_add, vectorised};
+use crate::linalg::{
+    GramSum, ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, lower_norm, multiply_add, product, vectorised,
+};
 
 /// Ridges to choose from, down from the largest.
 const STEPS: usize = 40;
@@ -23,43 +26,28 @@ const LEAST_REST: f64 = 1e-6;
 
 /// The ridge of least PRESS for rows of features with their codes (row-major); targets count by the logarithm
 /// of their PRESS, so that units do not matter. Never below `floor`. With it the errors of all rows left out (row-major).
-pub fn press_ridge(mut features: Mat<f64>, codes: &[f64], floor: f64) -> Result<(f64, Vec<f64>)> {
-    let (count, width) = (features.nrows(), features.ncols());
-    let outputs = codes.len() / count.max(1);
-    if outputs == 0 || codes.len() != count * outputs {
-        return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
-    }
-    for column in features.as_mut().col_iter_mut() {
-        let mean = column.as_ref().iter().sum::<f64>() / count as f64;
-        column.iter_mut().for_each(|v| *v -= mean);
-    }
-    let targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
-    let means: Vec<f64> = targets.col_iter().map(|c| c.iter().sum::<f64>() / count as f64).collect();
-    let gram = features.transpose() * &features;
-    let form = Tridiagonal::reduce(gram, features.as_mut().transpose_mut());
-    let turned = features.transpose() * &targets;
-    let bound = form.bound();
+pub fn press_ridge(features: MatRef<'_, f64>, codes: &[f64], floor: f64) -> Result<(f64, Vec<f64>)> {
+    let turned = Turned::new(features, codes)?;
+    let bound = turned.form.bound();
     if bound <= 0.0 {
-        let errors = (0..count * outputs).map(|i| targets[(i / outputs, i % outputs)] - means[i % outputs]).collect();
-        return Ok((floor.max(1.0), errors));
+        return Ok((floor.max(1.0), turned.targets_row_major()));
     }
     let high = (100.0 * bound).max(floor);
     let low = (1e-13 * bound).max(floor);
     let ridge = |step: usize| high * (low / high).powf(step as f64 / STEPS as f64);
-    let left_out = |errors: &LeftOut, i: usize, t: usize| errors.of(i, t, targets[(i, t)] - means[t]);
-    let score = |errors: &mut LeftOut, step: usize| {
-        let shifted = form.shifted(ridge(step))?;
-        errors.set(&shifted, &features, &turned);
-        let press = |t: usize| (0..count).map(|i| left_out(errors, i, t).powi(2)).sum::<f64>().max(f64::MIN_POSITIVE);
-        Some((0..outputs).map(|t| press(t).ln()).sum::<f64>())
+    let score = |memory: &mut LeftOut, step: usize| {
+        memory.set(&turned.form.shifted(ridge(step))?, &turned);
+        Some(memory.log_press(&turned))
     };
-    let memory = || LeftOut::new(count, outputs);
-    let few = count * width < PARALLEL_FEATURES;
+    let few = features.nrows() * features.ncols() < PARALLEL_FEATURES;
     let mut best: Option<(f64, usize)> = None;
     let mut try_all = |steps: Vec<usize>| {
         let least = if few { steps.len() } else { 1 };
-        let scores: Vec<_> =
-            steps.par_iter().with_min_len(least.max(1)).map_init(memory, |m, &s| score(m, s)).collect();
+        let scores: Vec<_> = steps
+            .par_iter()
+            .with_min_len(least.max(1))
+            .map_init(|| LeftOut::new(&turned), |memory, &step| score(memory, step))
+            .collect();
         for (step, score) in steps.into_iter().zip(scores) {
             if let Some(score) = score.filter(|&score| best.is_none_or(|(least, _)| score < least)) {
                 best = Some((score, step));
@@ -71,13 +59,76 @@ pub fn press_ridge(mut features: Mat<f64>, codes: &[f64], floor: f64) -> Result<
         let near = (step + 1).saturating_sub(STRIDE)..(step + STRIDE).min(STEPS + 1);
         try_all(near.filter(|&other| other != step).collect());
     }
-    let Some((_, step)) = best else { return Ok((high, Vec::new())) };
-    let mut errors = memory();
-    if let Some(shifted) = form.shifted(ridge(step)) {
-        errors.set(&shifted, &features, &turned);
+    match best {
+        Some((_, step)) => Ok((ridge(step), turned.left_out(ridge(step)))),
+        None => Ok((high, Vec::new())),
     }
-    let all = (0..count * outputs).map(|i| left_out(&errors, i / outputs, i % outputs)).collect();
-    Ok((ridge(step), all))
+}
+
+/// The ridge of least generalised cross-validation for the same, and the errors of all rows left out: where they are to be
+/// compared, and the ridge does not matter much, in less time.
+pub fn gcv_ridge(features: MatRef<'_, f64>, codes: &[f64]) -> Result<(f64, Vec<f64>)> {
+    let turned = Turned::new(features, codes)?;
+    let ridge = turned.path().choose()?.ridge;
+    Ok((ridge, turned.left_out(ridge)))
+}
+
+/// Rows of features without their means, in the basis in which their sums are tridiagonal, and centred targets.
+struct Turned {
+    form: Tridiagonal,
+    features: Mat<f64>,
+    targets: Mat<f64>,
+    /// Σzy.
+    cross: Mat<f64>,
+    /// Smallest ridge that rounding errors of the sums allow.
+    floor: f64,
+}
+
+impl Turned {
+    fn new(features: MatRef<'_, f64>, codes: &[f64]) -> Result<Self> {
+        let (count, width) = (features.nrows(), features.ncols());
+        let outputs = codes.len() / count.max(1);
+        if outputs == 0 || codes.len() != count * outputs {
+            return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
+        }
+        let centre = |matrix: &mut Mat<f64>| {
+            for column in matrix.as_mut().col_iter_mut() {
+                let mean = column.as_ref().iter().sum::<f64>() / count as f64;
+                column.iter_mut().for_each(|v| *v -= mean);
+            }
+        };
+        let mut features = features.to_owned();
+        centre(&mut features);
+        let mut targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
+        centre(&mut targets);
+        let mut gram = GramSum::new(width);
+        gram.add(features.as_ref());
+        let gram = gram.to_lower();
+        let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (width as f64).sqrt();
+        let form = Tridiagonal::reduce(gram, features.as_mut().transpose_mut());
+        let cross = product(features.transpose(), targets.as_ref());
+        Ok(Self { form, features, targets, cross, floor })
+    }
+
+    fn path(&self) -> RidgePath {
+        let squares = self.targets.col_iter().map(|column| column.squared_norm_l2()).collect();
+        RidgePath::from_form(self.form.clone(), &self.cross, squares, self.targets.nrows() as f64, true, self.floor)
+    }
+
+    fn targets_row_major(&self) -> Vec<f64> {
+        let (count, outputs) = self.targets.shape();
+        (0..count * outputs).map(|i| self.targets[(i / outputs, i % outputs)]).collect()
+    }
+
+    /// Errors of all rows left out at a ridge, row-major.
+    fn left_out(&self, ridge: f64) -> Vec<f64> {
+        let mut memory = LeftOut::new(self);
+        if let Some(shifted) = self.form.shifted(ridge) {
+            memory.set(&shifted, self);
+        }
+        let (count, outputs) = self.targets.shape();
+        (0..count * outputs).map(|i| memory.error(self, i / outputs, i % outputs)).collect()
+    }
 }
 
 /// Fitted values and leverages of all rows at one ridge.
@@ -90,28 +141,38 @@ struct LeftOut {
 }
 
 impl LeftOut {
-    fn new(count: usize, outputs: usize) -> Self {
+    fn new(turned: &Turned) -> Self {
+        let (count, outputs) = turned.targets.shape();
         Self { leverages: vec![0.0; count], fitted: vec![0.0; count * outputs], solved: vec![0.0; count] }
     }
 
-    /// The error of a centred target whose row is left out.
-    fn of(&self, i: usize, t: usize, target: f64) -> f64 {
-        (target - self.fitted[t * self.leverages.len() + i]) / (1.0 - self.leverages[i]).max(LEAST_REST)
+    /// The error of a row that is left out.
+    fn error(&self, turned: &Turned, i: usize, t: usize) -> f64 {
+        let fitted = self.fitted[t * self.leverages.len() + i];
+        (turned.targets[(i, t)] - fitted) / (1.0 - self.leverages[i]).max(LEAST_REST)
+    }
+
+    /// Σ ln PRESS over the targets.
+    fn log_press(&self, turned: &Turned) -> f64 {
+        let (count, outputs) = turned.targets.shape();
+        let press = |t: usize| (0..count).map(|i| self.error(turned, i, t).powi(2)).sum::<f64>();
+        (0..outputs).map(|t| press(t).max(f64::MIN_POSITIVE).ln()).sum()
     }
 
     /// From T + μI = LDLᵀ, the rows z of `features` and Σzy: h = 1/n + ‖D^(-1/2)L⁻¹z‖², ŷ = (L⁻¹z)ᵀD⁻¹L⁻¹Σzy.
-    fn set(&mut self, shifted: &ShiftedTridiagonal, features: &Mat<f64>, turned: &Mat<f64>) {
+    fn set(&mut self, shifted: &ShiftedTridiagonal, turned: &Turned) {
+        let Turned { features, cross, .. } = turned;
         let count = self.leverages.len();
         self.leverages.fill(1.0 / count as f64);
         self.fitted.fill(0.0);
         self.solved.fill(0.0);
-        let mut sides = vec![0.0; turned.ncols()];
+        let mut sides = vec![0.0; cross.ncols()];
         for j in 0..features.ncols() {
             let (ratio, inverse) = shifted.step(j);
             let (column, solved) = (features.col_as_slice(j), &mut self.solved[..]);
             vectorised(Solve { column, ratio, inverse, solved, leverages: &mut self.leverages });
             for (t, (side, fitted)) in sides.iter_mut().zip(self.fitted.chunks_exact_mut(count)).enumerate() {
-                *side = turned[(j, t)] - ratio * *side;
+                *side = cross[(j, t)] - ratio * *side;
                 add_scaled(fitted, *side * inverse, &self.solved);
             }
         }
@@ -170,11 +231,17 @@ mod tests {
             let values = left_out_outputs(&model, rows, targets.as_ref()).unwrap();
             values.iter().zip(&codes).map(|(a, b)| (a - b).powi(2)).sum::<f64>()
         };
-        let (found, errors) = press_ridge(block.clone(), &codes, 1e-9).unwrap();
+        let (found, errors) = press_ridge(block.as_ref(), &codes, 1e-9).unwrap();
         assert!((errors.iter().map(|e| e * e).sum::<f64>() / error(found) - 1.0).abs() < 1e-6);
         for factor in [1e-4, 1e-2, 0.1, 10.0, 100.0, 1e4] {
             assert!(error(found) < error(factor * found), "{found} {factor}");
         }
-        assert!(press_ridge(block, &codes, 1e9).unwrap().0 >= 1e9);
+        assert!(press_ridge(block.as_ref(), &codes, 1e9).unwrap().0 >= 1e9);
+        // By generalised cross-validation: that of the sums, and the errors of its own ridge.
+        let (found, errors) = gcv_ridge(block.as_ref(), &codes).unwrap();
+        let options = SolverOptions { ridge: Ridge::Auto, intercept: true };
+        let expected = sums.solve(&kernel, &dictionary, &options).unwrap().choice.ridge;
+        assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+        assert!((errors.iter().map(|e| e * e).sum::<f64>() / error(found) - 1.0).abs() < 1e-6);
     }
 }

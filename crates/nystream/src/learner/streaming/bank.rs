@@ -10,8 +10,8 @@
 use faer::MatRef;
 use rayon::prelude::*;
 
-use super::candidates::{Candidate, LARGE, beside};
-use super::head::{Judged, Kept};
+use super::candidates::candidates;
+use super::head::{Chosen, Kept};
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
 use crate::linalg::on_a_share;
@@ -46,50 +46,41 @@ pub(super) struct Bank {
     pub next_ridge: f64,
     /// Length of the stream at which it is decided.
     pub ends: u64,
-    /// What is known of the leader's errors on the rows of the head, right after the head chose it.
-    judged: Judged,
 }
 
 impl Bank {
     /// One learner only.
-    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod, judged: Judged) -> Self {
+    pub fn alone(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
         let next_ridge = 2.0 * learner.sums().seen();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, judged }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0 }
     }
 
     /// Members as they were.
     pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64, ends: u64) -> Self {
-        Self { members, leader, next_ridge, ends, judged: Judged::Not }
+        Self { members, leader, next_ridge, ends }
     }
 
-    /// The leader, alone.
-    pub fn into_leader(mut self) -> RecursiveRidge {
-        self.members.swap_remove(self.leader).learner
+    /// What the leader was chosen as.
+    pub fn chosen(&self) -> Chosen {
+        (*self.leader().kernel(), self.members[self.leader].method)
     }
 
-    /// The learner alone, or with others beside it if the bandwidth may still change.
-    pub fn open(options: &StreamingOptions, kept: &Kept, mut chosen: Self) -> Result<Self> {
-        let judged = std::mem::replace(&mut chosen.judged, Judged::Not);
-        let (method, learner) = (chosen.members[chosen.leader].method, chosen.into_leader());
-        let next_ridge = 2.0 * learner.sums().seen();
-        let candidates = beside(options, kept, Candidate { factor: 1.0, method, learner, judged })?;
-        let members =
-            candidates.into_iter().map(|candidate| Member::new(candidate.learner, candidate.method)).collect();
+    /// Learners of what the head chose, and of what is near it if the bandwidth may still change, fitted to its rows.
+    pub fn open(options: &StreamingOptions, kept: &Kept, chosen: Chosen) -> Result<Self> {
+        let candidates = candidates(options, kept, chosen)?.into_iter();
+        let members: Vec<Member> =
+            candidates.map(|candidate| Member::new(candidate.learner, candidate.method)).collect();
+        let next_ridge = 2.0 * members.first().map_or(0.0, |member| member.learner.sums().seen());
         // A head that was longer than usual leaves the bank as many rows again.
         let ends = options.bank_rows().max(2 * kept.len() as u64);
-        let mut bank = Self { members, leader: 0, next_ridge, ends, judged: Judged::Not };
-        // Ridges stay as the head chose them; how sums are kept may change. With many atoms that takes longer than it saves
-        // before ridges are chosen anew, when most of the members are gone.
-        if options.budget <= LARGE {
-            bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
-        }
-        Ok(bank)
+        // How sums are kept stays as it is until ridges are chosen anew: by then most of the members are gone.
+        Ok(Self { members, leader: 0, next_ridge, ends })
     }
 
     /// Chooses every learner's ridge, and how its sums are kept: side by side, if there are several.
-    fn choose_each(&mut self, ridge: impl Fn(&RecursiveRidge) -> Ridge + Sync) -> Result<()> {
+    fn choose_each(&mut self, ridge: Ridge) -> Result<()> {
         let choose = |member: &mut Member| -> Result<()> {
-            member.expected = member.learner.choose(ridge(&member.learner))?;
+            member.expected = member.learner.choose(ridge)?;
             Ok(())
         };
         match &mut self.members[..] {
@@ -183,7 +174,7 @@ impl Bank {
             return Ok(());
         }
         self.next_ridge = 2.0 * weight;
-        self.choose_each(|_| options.ridge)?;
+        self.choose_each(options.ridge)?;
         let known = self.members.iter().all(|member| member.expected.is_some());
         if known {
             let mut judgements: Vec<f64> = self.members.iter().map(|member| member.judgement(true)).collect();

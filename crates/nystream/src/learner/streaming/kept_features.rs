@@ -3,11 +3,11 @@
 //! They are held while it is made only, and are then the largest thing: as many numbers as five or, of rare classes, twenty
 //! Gram matrices; each of the learners that follow the stream afterwards holds about ten.
 
-use faer::{Mat, MatMut};
+use faer::{Mat, MatMut, MatRef};
 
 use super::head::Kept;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::PackedRows;
+use crate::linalg::{PackedRows, product};
 use crate::sketch::Dictionary;
 use crate::solver::{NystromSums, RecursiveRidge, Whitening};
 
@@ -18,7 +18,7 @@ const BLOCK: usize = 1024;
 pub(super) struct KeptFeatures<'a> {
     kept: &'a Kept,
     whitening: &'a Whitening,
-    /// A row each.
+    /// A row each, and a last column of ones: √w where all rows count the same.
     values: Mat<f64>,
     /// k(x,x).
     diagonals: Vec<f64>,
@@ -33,10 +33,12 @@ impl<'a> KeptFeatures<'a> {
         let centres = Centres::new(dictionary.atoms().rows());
         let (mut workspace, mut packed) = (KernelWorkspace::default(), PackedRows::default());
         let (rows, count) = (kept.rows.rows(), kept.len());
-        let mut values = Mat::zeros(count, dictionary.len());
+        let atoms = dictionary.len();
+        let mut values = Mat::zeros(count, atoms + 1);
+        values.as_mut().col_mut(atoms).fill(1.0);
         for start in (0..count).step_by(BLOCK) {
             let part = rows.slice(start, (start + BLOCK).min(count));
-            let mut block = values.as_mut().subrows_mut(start, part.len());
+            let mut block = values.as_mut().submatrix_mut(start, 0, part.len(), atoms);
             kernel.block(part, &centres, &mut workspace, block.as_mut());
             whitening.apply_packed(block, &mut packed);
         }
@@ -47,25 +49,29 @@ impl<'a> KeptFeatures<'a> {
     }
 
     /// The features, a row each.
-    pub fn values(&self) -> &Mat<f64> {
-        &self.values
+    pub fn values(&self) -> MatRef<'_, f64> {
+        self.values.as_ref().subcols(0, self.values.ncols() - 1)
     }
 
     /// Sums over the rows that are taught; the others count as passed over.
     pub fn sums(&mut self, taught: &[bool]) -> NystromSums {
-        let (atoms, outputs) = (self.values.ncols(), self.kept.outputs);
+        let (atoms, outputs) = (self.values.ncols() - 1, self.kept.outputs);
         let chosen: Vec<usize> = (0..taught.len()).filter(|&i| taught[i]).collect();
         let roots: Vec<f64> = chosen.iter().map(|&i| self.weights[i].sqrt()).collect();
-        self.scaled.resize(chosen.len() * (atoms + 1), 0.0);
-        let mut scaled = MatMut::from_column_major_slice_mut(&mut self.scaled, chosen.len(), atoms + 1);
-        for (out, column) in scaled.as_mut().col_iter_mut().zip(self.values.col_iter()) {
-            out.iter_mut().zip(chosen.iter().zip(&roots)).for_each(|(out, (&i, root))| *out = root * column[i]);
-        }
-        scaled.as_mut().col_mut(atoms).iter_mut().zip(&roots).for_each(|(out, root)| *out = *root);
+        let scaled = if chosen.len() == taught.len() && roots.iter().all(|&root| root == 1.0) {
+            self.values.as_ref()
+        } else {
+            self.scaled.resize(chosen.len() * (atoms + 1), 0.0);
+            let mut scaled = MatMut::from_column_major_slice_mut(&mut self.scaled, chosen.len(), atoms + 1);
+            for (out, column) in scaled.as_mut().col_iter_mut().zip(self.values.col_iter()) {
+                out.iter_mut().zip(chosen.iter().zip(&roots)).for_each(|(out, (&i, root))| *out = root * column[i]);
+            }
+            MatRef::from_column_major_slice(&self.scaled, chosen.len(), atoms + 1)
+        };
         let codes = Mat::from_fn(chosen.len(), outputs, |i, t| roots[i] * self.kept.codes[chosen[i] * outputs + t]);
         let energy = chosen.iter().map(|&i| self.weights[i] * self.diagonals[i]).sum();
         let mut sums = NystromSums::whitened(self.whitening.clone(), outputs);
-        sums.add_weighted(scaled.as_ref(), codes.as_ref(), energy);
+        sums.add_weighted(scaled, codes.as_ref(), energy);
         let passed = (0..taught.len()).filter(|&i| !taught[i]);
         sums.pass_over(passed.clone().map(|i| self.weights[i]).sum(), passed.count() as u64);
         sums
@@ -74,9 +80,8 @@ impl<'a> KeptFeatures<'a> {
     /// What a learner of these features predicts of the rows, row-major.
     pub fn outputs(&self, learner: &RecursiveRidge) -> Vec<f64> {
         let theta = learner.coefficients();
-        let (slopes, constant) = theta.split_at_row(self.values.ncols());
-        let values = &self.values * slopes;
+        let values = product(self.values.as_ref(), theta);
         let width = values.ncols();
-        (0..values.nrows() * width).map(|i| values[(i / width, i % width)] + constant[(0, i % width)]).collect()
+        (0..values.nrows() * width).map(|i| values[(i / width, i % width)]).collect()
     }
 }

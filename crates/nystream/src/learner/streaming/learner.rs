@@ -2,7 +2,7 @@
 
 use super::bank::Bank;
 use super::decision::Decision;
-use super::head::{Kept, fit, next_choice, settled_before};
+use super::head::{Kept, choose, fit, next_choice, settled_before};
 use super::options::{LossChoice, StreamingOptions};
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
@@ -273,10 +273,9 @@ impl StreamingRidge {
                 kept.extend(rows, row_major, weights);
                 let count = kept.len();
                 let end = kept.head_end(&self.options);
-                if (count == next_choice(count - 1, end) || count >= end) && kept.varies() {
-                    let before = bank.as_ref().map(|bank| (*bank.leader().kernel(), bank.members[bank.leader].method));
-                    let (learner, judged, method) = fit(&self.options, kept, before, settled_before(count, end))?;
-                    *bank = Some(Bank::alone(learner, method, judged));
+                if count == next_choice(count - 1, end) && count < end && kept.varies() {
+                    let (learner, method) = fit(&self.options, kept, bank.as_ref().map(Bank::chosen))?;
+                    *bank = Some(Bank::alone(learner, method));
                 }
             }
             Phase::Stream { bank } => {
@@ -319,11 +318,12 @@ impl StreamingRidge {
     fn next_phase(&mut self) -> Result<()> {
         match &mut self.phase {
             Phase::Head { kept, bank, .. } if kept.len() >= kept.head_end(&self.options) => {
-                // Targets that have never changed leave nothing to choose from: wait another head.
-                if let Some(chosen) = bank.take() {
-                    let bank = Bank::open(&self.options, kept, chosen)?;
-                    self.phase = Phase::Stream { bank };
+                if kept.varies() {
+                    let settled = settled_before(kept.len(), kept.head_end(&self.options));
+                    let chosen = choose(&self.options, kept, bank.as_ref().map(Bank::chosen), settled)?;
+                    self.phase = Phase::Stream { bank: Bank::open(&self.options, kept, chosen)? };
                 } else {
+                    // Targets that have never changed leave nothing to choose from: wait another head.
                     let half = kept.len() / 2;
                     kept.drop_front(half);
                 }

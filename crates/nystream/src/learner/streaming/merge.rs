@@ -11,7 +11,6 @@
 //! or start them with `like`.
 
 use super::bank::Bank;
-use super::head::Judged;
 use super::learner::{Phase, StreamingRidge};
 use super::reopen::Watch;
 use crate::error::{Error, Result};
@@ -35,7 +34,7 @@ impl StreamingRidge {
         )?
         .with_loss(leader.loss());
         let mut empty = Self::new(self.options.clone(), self.outputs)?;
-        let mut bank = Bank::alone(learner, bank.members[bank.leader].method, Judged::Not);
+        let mut bank = Bank::alone(learner, bank.members[bank.leader].method);
         bank.next_ridge = 2.0 * self.options.head_rows() as f64;
         empty.phase = Phase::Stream { bank };
         empty.known_width = self.known_width;
@@ -71,7 +70,7 @@ impl StreamingRidge {
                 let budget = self.options.budget;
                 let mut joined = join(mine.leader(), theirs.leader(), budget, self.options.seed)?;
                 joined.choose(self.options.ridge)?;
-                *mine = Bank::alone(joined, DictionaryMethod::RpCholesky, Judged::Not);
+                *mine = Bank::alone(joined, DictionaryMethod::RpCholesky);
                 self.learnt += other.learnt;
             }
         }
