@@ -25,8 +25,6 @@ use crate::solver::{alignment_bandwidth, median_bandwidth};
 const COARSE: Size = Size { atoms: 300, rows: 4000 };
 /// Trials that refine; their atoms are further limited by the budget.
 const FINE: Size = Size { atoms: 1000, rows: 10_000 };
-/// Trials of choices that will be made again have half the budget, but not fewer atoms than this.
-const FEWEST_ATOMS: usize = 64;
 /// Bandwidths further than this factor from the median are not tried.
 const REACH: f64 = 64.0;
 /// Bandwidths further than this factor from the median are compared with it before a search begins at them.
@@ -56,11 +54,12 @@ pub struct Choice {
 pub enum Effort {
     /// Up to the full budget: for choices that are final.
     Full,
-    /// Small models only, of half the budget: for choices that will be made again. Bandwidths near one that was chosen before,
-    /// if any.
+    /// Small models only: for choices that will be made again. Bandwidths near one that was chosen before, if any.
     Small {
         /// The bandwidth to begin with.
         near: Option<f64>,
+        /// Most atoms of a trial.
+        most_atoms: usize,
     },
 }
 
@@ -112,6 +111,9 @@ struct Search<'a> {
     ahead: Vec<Tried>,
 }
 
+/// Large trials made side by side.
+const SIDE_BY_SIDE: usize = 2;
+
 impl Search<'_> {
     fn bandwidth(&mut self, sample: &Batch, codes: &TargetCodes) -> Result<(Kernel, Option<&'static str>)> {
         let family = &self.options.kernel;
@@ -135,7 +137,7 @@ impl Search<'_> {
             Bandwidth::Auto => {
                 // Where the search begins near another bandwidth the median only says how far it may go.
                 let most =
-                    if matches!(self.effort, Effort::Small { near: Some(_) }) { ROUGH_MEDIAN } else { rows.len() };
+                    if matches!(self.effort, Effort::Small { near: Some(_), .. }) { ROUGH_MEDIAN } else { rows.len() };
                 (self.climb(median_bandwidth(rows.slice(0, rows.len().min(most))))?, "auto")
             }
         };
@@ -150,18 +152,17 @@ impl Search<'_> {
     }
 
     fn coarse(&self) -> Size {
-        let budget = self.options.budget;
         let most = match self.effort {
-            Effort::Full => budget,
-            Effort::Small { .. } => budget.min((budget / 2).max(FEWEST_ATOMS)),
+            Effort::Full => COARSE.atoms,
+            Effort::Small { most_atoms, .. } => COARSE.atoms.min(most_atoms),
         };
-        Size { atoms: COARSE.atoms.min(most), ..COARSE }
+        Size { atoms: most.min(self.options.budget), ..COARSE }
     }
 
     fn climb(&mut self, median: f64) -> Result<f64> {
         let (coarse, fine) = (self.coarse(), self.fine());
         let near = match self.effort {
-            Effort::Small { near } => near,
+            Effort::Small { near, .. } => near,
             Effort::Full => None,
         };
         // One that has strayed from the median may have done so on rows that told nothing.
@@ -206,7 +207,9 @@ impl Search<'_> {
     /// found does not depend on it.
     fn try_ahead(&mut self, bandwidths: impl Iterator<Item = f64>, size: Size) {
         let known = |bandwidth: &f64| self.tried.iter().chain(&self.ahead).any(|t| t.is(*bandwidth, size));
-        let wanted: Vec<f64> = bandwidths.filter(|bandwidth| !known(bandwidth)).collect();
+        // The last of three may turn out not to be needed: that matters only where they take long.
+        let most = if self.trial.is_small(size) { usize::MAX } else { SIDE_BY_SIDE };
+        let wanted: Vec<f64> = bandwidths.filter(|bandwidth| !known(bandwidth)).take(most).collect();
         if wanted.len() < 2 || rayon::current_num_threads() < 2 {
             return;
         }
@@ -289,7 +292,7 @@ mod tests {
         let sample = Batch { targets: targets.collect(), rows: sample, ..Batch::default() };
         let codes = TargetCodes::Numbers { shift: vec![0.0] };
         let options = FitOptions { budget: 40, ..FitOptions::default() };
-        let choice = choose_with(&options, &sample, &codes, Effort::Small { near }).unwrap();
+        let choice = choose_with(&options, &sample, &codes, Effort::Small { near, most_atoms: 40 }).unwrap();
         (choice.kernel.bandwidth().unwrap(), median_bandwidth(sample.rows.rows().slice(0, rows.min(ROUGH_MEDIAN))))
     }
 

@@ -97,9 +97,11 @@ impl<'a> Trial<'a> {
     /// Fits a Nyström model of uniform atoms and judges it on the rows it learnt from, each without itself.
     pub fn left_out(&self, kernel: &Kernel, size: Size) -> Result<Verdict> {
         let learn = self.all.slice(0, self.all.len().min(size.rows));
-        let at_once = learn.len() * size.atoms <= MOST_FEATURES;
-        let (dictionary, ridge, values) =
-            if at_once { self.at_once(kernel, size.atoms, learn)? } else { self.in_blocks(kernel, size.atoms, learn)? };
+        let (dictionary, ridge, values) = if self.is_small(size) {
+            self.at_once(kernel, size.atoms, learn)?
+        } else {
+            self.in_blocks(kernel, size.atoms, learn)?
+        };
         let mut is_atom = vec![false; learn.len()];
         dictionary.indices().iter().for_each(|&i| is_atom[i as usize] = true);
         let mut judged: Vec<usize> = (0..learn.len()).filter(|&i| !is_atom[i]).collect();
@@ -108,6 +110,11 @@ impl<'a> Trial<'a> {
         }
         let error = relative_errors(&judged, self.all_codes.as_ref(), &values).iter().sum();
         Ok(Verdict { error, ridge, rows: learn.len() })
+    }
+
+    /// Whether the features of all rows of such a trial can be held at once.
+    pub fn is_small(&self, size: Size) -> bool {
+        self.all.len().min(size.rows) * size.atoms <= MOST_FEATURES
     }
 
     /// Uniform atoms, the ridge, and what is predicted of every row without itself, from sums over blocks of rows: they are

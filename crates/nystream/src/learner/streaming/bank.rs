@@ -73,14 +73,19 @@ impl Bank {
         let next_ridge = 2.0 * members.first().map_or(0.0, |member| member.learner.sums().seen());
         // A head that was longer than usual leaves the bank as many rows again.
         let ends = options.bank_rows().max(2 * kept.len() as u64);
-        // How sums are kept stays as it is until ridges are chosen anew: by then most of the members are gone.
-        Ok(Self { members, leader: 0, next_ridge, ends })
+        let mut bank = Self { members, leader: 0, next_ridge, ends };
+        // Ridges stay as the head chose them; how sums are kept may change. With many atoms that takes longer than it saves
+        // before ridges are chosen anew, when most of the members are gone.
+        if options.tries_all() {
+            bank.choose_each(|learner| Ridge::Fixed(learner.ridge()))?;
+        }
+        Ok(bank)
     }
 
     /// Chooses every learner's ridge, and how its sums are kept: side by side, if there are several.
-    fn choose_each(&mut self, ridge: Ridge) -> Result<()> {
+    fn choose_each(&mut self, ridge: impl Fn(&RecursiveRidge) -> Ridge + Sync) -> Result<()> {
         let choose = |member: &mut Member| -> Result<()> {
-            member.expected = member.learner.choose(ridge)?;
+            member.expected = member.learner.choose(ridge(&member.learner))?;
             Ok(())
         };
         match &mut self.members[..] {
@@ -174,7 +179,7 @@ impl Bank {
             return Ok(());
         }
         self.next_ridge = 2.0 * weight;
-        self.choose_each(options.ridge)?;
+        self.choose_each(|_| options.ridge)?;
         let known = self.members.iter().all(|member| member.expected.is_some());
         if known {
             let mut judgements: Vec<f64> = self.members.iter().map(|member| member.judgement(true)).collect();

@@ -7,7 +7,7 @@ use super::kept_features::KeptFeatures;
 use super::margin::within_margin;
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
-use crate::fit::{Effort, FitOptions, TargetCodes, choose_with};
+use crate::fit::{Effort, TargetCodes, choose_with};
 use crate::kernel::Kernel;
 use crate::preprocess::Batch;
 use crate::rows::{RowBlock, Rows};
@@ -23,23 +23,20 @@ const LEAST_RIDGE: f64 = 1e-12;
 /// Relative accuracy of kernel values: the γ of precise sums.
 const KERNEL_ACCURACY: f64 = 1e-12;
 
-/// From so many rows on choices begin with the last bandwidth.
+/// From so many rows on choices are made at every doubling only, and begin with the last bandwidth.
 const SETTLED: usize = 256;
-
-/// Up to so many rows choices are made twice in every doubling: there they cost little.
-const OFTEN: usize = 128;
 
 /// Rows on which a choice need not be made again before they have doubled.
 const MANY: usize = 512;
 
-/// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ..., 128, 256, 512, ..., and the end
-/// of the head, unless one just before it would be for little.
+/// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ..., 256, 512, 1024, ..., and the
+/// end of the head, unless one just before it would be for little.
 pub(super) fn next_choice(have: usize, end: usize) -> usize {
     if have < FIRST_CHOICE {
         return FIRST_CHOICE;
     }
     let above = (have + 1).next_power_of_two();
-    let next = if have < above / 4 * 3 && above <= OFTEN { above / 4 * 3 } else { above };
+    let next = if have < above / 4 * 3 && above <= SETTLED { above / 4 * 3 } else { above };
     if next + next / 2 > end { end } else { next }
 }
 
@@ -154,11 +151,9 @@ pub(super) fn choose(options: &StreamingOptions, kept: &Kept, before: Option<Cho
     }
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
+    let (near, most_atoms) = (before.and_then(|(kernel, _)| kernel.bandwidth()), options.trial_atoms());
     let options = StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
-    let near = before.and_then(|(kernel, _)| kernel.bandwidth());
-    // The kind of atoms stays too: at the end of the head both kinds are tried.
-    let options = FitOptions { dictionary: before.map(|(_, method)| method), ..options.fit() };
-    let choice = choose_with(&options, &sample, &codes, Effort::Small { near })?;
+    let choice = choose_with(&options.fit(), &sample, &codes, Effort::Small { near, most_atoms })?;
     Ok((choice.kernel, choice.dictionary))
 }
 
@@ -228,7 +223,7 @@ mod tests {
     fn the_end_of_the_head_is_a_choice_only_if_rows_have_doubled_since_the_last_one() {
         let choices =
             |end: usize| std::iter::successors(Some(0), move |&have| (have < end).then(|| next_choice(have, end)));
-        assert_eq!(choices(1000).collect::<Vec<_>>(), [0, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512, 1000]);
+        assert_eq!(choices(1000).collect::<Vec<_>>(), [0, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512, 1000]);
         assert_eq!(choices(5000).last(), Some(5000));
         for (end, settled) in [(256, false), (500, false), (1000, true), (2000, true), (5000, false)] {
             assert_eq!(settled_before(end, end), settled, "{end}");

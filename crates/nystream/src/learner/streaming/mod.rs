@@ -7,10 +7,11 @@
 //!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
 //!    Cholesky: rows of high leverage given those already chosen; of classes, as many from each. A rare class makes the
 //!    head longer, up to twenty times the budget.
-//! 2. **Bank.** After the head, a few bandwidths around the chosen one each follow the stream with atoms and sums of their
-//!    own, judged by their own one-step-ahead errors and by the errors that their sums expect; the best so far answers, those
-//!    clearly behind are dropped, and half of the others whenever the rows have doubled. When the stream is twenty times the
-//!    budget long, or twice as long as the head, the best stays.
+//! 2. **Bank.** At the end of the head learners of several bandwidths are fitted to it, uphill from the chosen one, with both
+//!    kinds of atoms; the best two by rows left out (of heads above 2,048 rows: all of them) each follow the stream with
+//!    atoms and sums of their own, judged by their own one-step-ahead errors and by the errors that their sums expect; the
+//!    best so far answers, those clearly behind are dropped, and half of the others whenever the rows have doubled. When the
+//!    stream is twenty times the budget long, or twice as long as the head, the best stays.
 //! 3. **Stream.** Atoms stay as they are, for changing them often costs more than it brings; only when rows come from where
 //!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.

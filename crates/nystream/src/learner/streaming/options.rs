@@ -1,5 +1,6 @@
 //! What a caller may set of the streaming learner.
 
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,12 @@ const WHOLE: usize = 24;
 
 /// Budgets above which a block is half as long as the budget.
 const LARGE_BUDGET: usize = 500;
+
+/// Budgets whose start is kept short: with fewer atoms it takes little time anyway, and with more, whose heads are too long for
+/// leaving out rows, less is known of those that would be left out.
+const SHORT_START: RangeInclusive<usize> = 101..=LARGE_BUDGET;
+/// Of those, fewest atoms of a trial.
+const FEWEST_TRIED: usize = 64;
 
 /// Everything about a streaming learner but the data.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -157,6 +164,21 @@ impl StreamingOptions {
             Some((field, expected, found)) => Err(Error::Incompatible { field: field.to_owned(), found, expected }),
             None => Ok(()),
         }
+    }
+
+    /// Whether time at the start is saved at the risk of a slightly worse bandwidth.
+    pub(super) fn short_start(&self) -> bool {
+        SHORT_START.contains(&self.budget)
+    }
+
+    /// Whether all bandwidths that might be best are fitted to the head, and not only those on the way to the best.
+    pub(super) fn tries_all(&self) -> bool {
+        self.budget < *SHORT_START.start()
+    }
+
+    /// Most atoms of trials in the head.
+    pub(super) fn trial_atoms(&self) -> usize {
+        if self.short_start() { (self.budget / 2).max(FEWEST_TRIED) } else { self.budget }
     }
 
     /// Rows kept at the start.
