@@ -4,7 +4,7 @@
 //! 100 atoms not all are: the climb begins at what the head chose and goes on beside the best so far, by the errors of rows
 //! left out or, of long heads, by what the sums expect. With up to 500 atoms the best two by rows left out follow the
 //! stream. With 200 and 400 atoms and 10 orders of each set of docs/streaming.md, beside fitting all nine and following those
-//! that are not clearly behind, errors were 0.99 to 1.014 times as large (with one alone 0.996 to 1.056 times); with 1,000 atoms
+//! that are not clearly behind, errors were 0.99 to 1.02 times as large (with one alone 0.994 to 1.056 times); with 1,000 atoms
 //! on cpuact the same two had 1.19 instead of 1.04 times the error of two passes, and with 40 on a smooth function 0.057 instead
 //! of less than 0.05.
 
