@@ -20,6 +20,7 @@ use crate::findings::Findings;
 use crate::study::{Seeds, Settings};
 use problem::{Problem, problems};
 use runs::{Method, Runs, repeat, repeat_both};
+use schedules::Comparisons;
 
 pub(crate) const MINUTES: u32 = 12;
 
@@ -46,6 +47,9 @@ const AGAIN: [usize; 4] = [1, 2, 4, 16];
 const WORTH_JUDGING: f64 = 1.0 - FAILURE_PROB;
 /// Chance of a false alarm in all judged comparisons together.
 const FALSE_ALARM: f64 = 0.05;
+/// A judged difference is looked for on this many times as many other seeds before it counts: of twenty runs without any, one
+/// finds one.
+const RETRIED: u64 = 3;
 /// q̄ of SQUEAK, followed by the theorem's.
 const SQUEAK_LADDER: [u64; 9] = [1, 2, 4, 8, 16, 32, 64, 128, 512];
 /// q̄ at which schedules are compared.
@@ -97,7 +101,8 @@ fn run_plan(plan: &Plan, stage: &mut dyn FnMut(&str)) -> Result<Findings> {
         results.push(on(problem, plan, stage)?);
     }
     let mut findings = Findings::new("guarantees", "Guarantees against the exact kernel matrix");
-    tables::write(&mut findings, plan, &results);
+    let comparisons = Comparisons::of(plan, &results, stage)?;
+    tables::write(&mut findings, plan, &results, &comparisons);
     findings.data = numbers(plan, &results);
     Ok(findings)
 }

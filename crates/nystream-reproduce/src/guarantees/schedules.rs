@@ -1,16 +1,22 @@
 //! Blocked, lazy and merged dictionaries beside per-point ones: as they stand, and scored once more.
 
-use super::runs::{Method, Run, Runs};
+use nystream::Result;
+
+use super::runs::{Method, Run, Runs, repeat_both};
 use super::tables::percent;
-use super::{AGAIN, BLOCK, FALSE_ALARM, GROWTH, Plan, Results, SEEDS, VARIANTS, WORTH_JUDGING};
+use super::{AGAIN, BLOCK, FALSE_ALARM, GROWTH, Plan, RETRIED, Results, SEEDS, VARIANTS, WORTH_JUDGING};
 use crate::findings::{Findings, Verdict};
 use crate::statistics::{proportions_p_value, ranks_p_value};
+use crate::study::Seeds;
 use crate::table::{Align, Table, count, significant};
 
 /// Those that should be as good as per point.
 const SCHEDULES: [Method; 4] = [Method::Blocked, Method::Lazy, Method::Merged2, Method::Merged4];
 /// What is compared: Eq. 11, the error, the size.
 const MEASURES: [&str; 3] = ["Eq. 11", "ratio", "atoms"];
+
+/// Batches of seeds from here on are those of comparisons made once more.
+const RETRIED_BATCHES: u64 = 1000;
 
 /// When dictionaries are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +54,14 @@ struct Comparison {
     quotients: [f64; 2],
 }
 
+/// A judged difference, and the same comparison on other seeds.
+struct Retried {
+    /// Its place among all comparisons, and in what it differs.
+    place: usize,
+    measure: usize,
+    again: Comparison,
+}
+
 /// All of them, and what of them is judged.
 pub(super) struct Comparisons {
     all: Vec<Comparison>,
@@ -55,10 +69,12 @@ pub(super) struct Comparisons {
     judged: Vec<u64>,
     /// The p-value below which two samples count as different.
     level: f64,
+    /// Differences found among those that are judged.
+    retried: Vec<Retried>,
 }
 
 impl Comparisons {
-    pub(super) fn of(results: &[Results]) -> Self {
+    pub(super) fn of(plan: &Plan, results: &[Results], stage: &mut dyn FnMut(&str)) -> Result<Self> {
         let mut all = Vec::new();
         for when in [When::Standing, When::Settled] {
             for result in results {
@@ -68,10 +84,44 @@ impl Comparisons {
                 }
             }
         }
-        let mut found = Self { all, judged: judged(results), level: 0.0 };
+        let mut found = Self { all, judged: judged(results), level: 0.0, retried: Vec::new() };
         let tests = found.cells(When::Settled, true).count() * MEASURES.len();
         found.level = FALSE_ALARM / tests.max(1) as f64;
-        found
+        found.retry(plan, results, stage)?;
+        Ok(found)
+    }
+
+    /// Makes every judged comparison that differs once more, with seeds of its own.
+    fn retry(&mut self, plan: &Plan, results: &[Results], stage: &mut dyn FnMut(&str)) -> Result<()> {
+        let mut retried = Vec::new();
+        for (place, c) in self.all.iter().enumerate().filter(|(_, c)| self.is_judged(c)) {
+            for measure in (0..MEASURES.len()).filter(|&i| c.p_values[i] < self.level) {
+                let Some(result) = results.iter().find(|result| result.problem.name == c.stream) else { continue };
+                stage(&format!("guarantees: {}, {}, q̄ = {}, other seeds", c.stream, c.variant.name(), c.oversampling));
+                let mut batch = RETRIED_BATCHES + 2 * RETRIED * retried.len() as u64;
+                let mut more = |method: Method| {
+                    let first = batch * Seeds::END + plan.seeds.first;
+                    batch += RETRIED;
+                    repeat_both(&result.problem, method, c.oversampling, first, RETRIED * plan.seeds.count)
+                };
+                let ([_, variant], [_, reference]) = (more(c.variant)?, more(Method::PerPoint)?);
+                let again = Comparison::new(c.when, c.stream, &variant, &reference);
+                retried.push(Retried { place, measure, again });
+            }
+        }
+        self.retried = retried;
+        Ok(())
+    }
+
+    fn is_judged(&self, c: &Comparison) -> bool {
+        c.when == When::Settled && SCHEDULES.contains(&c.variant) && self.judged.contains(&c.oversampling)
+    }
+
+    /// Whether other seeds found the difference too, on the same side.
+    fn confirmed(&self, retried: &Retried) -> bool {
+        let (first, again, measure) = (&self.all[retried.place], &retried.again, retried.measure);
+        let same_side = first.lead(measure) * again.lead(measure) > 0.0;
+        same_side && again.p_values[measure] < FALSE_ALARM / self.retried.len() as f64
     }
 
     /// Of the schedules that should be as good, at those q̄ that are judged or at the others.
@@ -92,15 +142,26 @@ impl Comparisons {
             let cells: Vec<&Comparison> = cells.collect();
             for (measure, name) in MEASURES.iter().enumerate() {
                 let differ = cells.iter().filter(|c| c.p_values[measure] < self.level).count();
+                let is_judged = when == When::Settled && judged;
+                let confirmed = self.retried.iter().filter(|r| r.measure == measure && self.confirmed(r)).count();
+                let again = if is_judged && differ > 0 {
+                    format!(", {confirmed} of them with other seeds too")
+                } else {
+                    String::new()
+                };
                 verdicts.push(Verdict {
                     target: format!(
                         "blocked, lazy and merged indistinguishable from per point, {}, {}: {name}",
                         when.name(),
                         if judged { self.judged_words() } else { "at smaller q̄".to_owned() },
                     ),
-                    found: format!("{differ} of {} comparisons differ{}", cells.len(), furthest(&cells, measure)),
+                    found: format!(
+                        "{differ} of {} comparisons differ{again}{}",
+                        cells.len(),
+                        furthest(&cells, measure)
+                    ),
                     // Few seeds tell nothing apart.
-                    met: (plan.seeds.count >= SEEDS && when == When::Settled && judged).then_some(differ == 0),
+                    met: (plan.seeds.count >= SEEDS && is_judged).then_some(confirmed == 0),
                 });
             }
         }
@@ -123,13 +184,20 @@ impl Comparisons {
             "Every dictionary is compared as it stands, and after it was scored once more at γ without new rows, which puts \
              out of the way when its atoms happened to be scored last. Judged are the latter, at those q̄ where Eq. 11 held at \
              every step in {} of all per-point runs at least: {}. Eq. 11 is compared by Fisher's exact test, ratio and atoms by \
-             the test of Mann and Whitney; p < {} counts as different (Bonferroni, {} % for all tests that are judged). \
-             Quotients of means are the variant's over per point's; * marks those that differ.",
+             the test of Mann and Whitney; p < {} counts as different (Bonferroni, {} % for all tests that are judged). A judged \
+             comparison that differs is made once more with {RETRIED} times as many seeds of its own, and counts if it differs there \
+             too, on the same side ({} % for all of these). Quotients of means are the variant's over per point's; * marks those \
+             that differ.",
             percent(WORTH_JUDGING),
             if self.judged.is_empty() { "none".to_owned() } else { self.judged_words() },
             significant(self.level, 2),
             100.0 * FALSE_ALARM,
+            100.0 * FALSE_ALARM,
         ));
+        if !self.retried.is_empty() {
+            findings.text("Judged comparisons that differ, and the same with other seeds:");
+            findings.table(self.retried_table());
+        }
         findings.table(self.summary());
         findings.text(LENGTHS_TEXT);
         findings.table(length_table(results));
@@ -137,6 +205,38 @@ impl Comparisons {
         findings.table(again_table(results));
         findings.text("Every comparison:");
         findings.table(self.table());
+    }
+
+    fn retried_table(&self) -> Table {
+        let right = |name| (name, Align::Right);
+        let mut table = Table::new(&[
+            ("stream", Align::Left),
+            right("q̄"),
+            ("variant", Align::Left),
+            ("measure", Align::Left),
+            right("apart"),
+            right("p"),
+            right("apart, other seeds"),
+            right("p"),
+            ("differs", Align::Left),
+        ]);
+        for retried in &self.retried {
+            let (first, measure) = (&self.all[retried.place], retried.measure);
+            let apart = |c: &Comparison| format!("{:+.2} %", 100.0 * c.lead(measure));
+            let p = |c: &Comparison| significant(c.p_values[measure], 2);
+            table.row([
+                first.stream.to_owned(),
+                count(first.oversampling),
+                first.variant.name().to_owned(),
+                MEASURES[measure].to_owned(),
+                apart(first),
+                p(first),
+                apart(&retried.again),
+                p(&retried.again),
+                if self.confirmed(retried) { "yes" } else { "not confirmed" }.to_owned(),
+            ]);
+        }
+        table
     }
 
     fn summary(&self) -> Table {
@@ -240,6 +340,14 @@ fn furthest(cells: &[&Comparison], measure: usize) -> String {
 }
 
 impl Comparison {
+    /// How far it is from per point: a difference of shares, or a quotient less 1.
+    fn lead(&self, measure: usize) -> f64 {
+        match measure {
+            0 => self.shares[0] - self.shares[1],
+            _ => self.quotients[measure - 1] - 1.0,
+        }
+    }
+
     fn new(when: When, stream: &'static str, variant: &Runs, reference: &Runs) -> Self {
         // Merged dictionaries exist at the end only.
         let everywhere = variant.method.follows();
@@ -320,4 +428,61 @@ fn again_table(results: &[Results]) -> Table {
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::guarantees::ROWS;
+    use crate::guarantees::problem::problems;
+
+    fn comparison(p_values: [f64; 3], shares: [f64; 2], quotients: [f64; 2]) -> Comparison {
+        let (when, stream, variant) = (When::Settled, "heavy-tailed", Method::Merged4);
+        Comparison { when, stream, oversampling: 64, variant, p_values, shares, quotients }
+    }
+
+    #[test]
+    fn a_difference_counts_if_other_seeds_find_it_on_the_same_side() {
+        let first = || comparison([1e-5, 1.0, 1e-5], [0.5, 0.9], [1.0, 0.99]);
+        let found = |measure: usize, again: [Comparison; 2]| {
+            let retried = again.into_iter().map(|again| Retried { place: 0, measure, again }).collect();
+            let all = Comparisons { all: vec![first()], judged: vec![64], level: 1e-3, retried };
+            all.retried.iter().map(|retried| all.confirmed(retried)).collect::<Vec<_>>()
+        };
+        // Two are tried again: each at half of five in a hundred.
+        let sizes =
+            [comparison([1.0, 1.0, 0.02], [1.0; 2], [1.0, 0.995]), comparison([0.0, 0.0, 0.03], [1.0; 2], [1.0, 0.9])];
+        assert_eq!(found(2, sizes), [true, false]);
+        let other_side = comparison([1.0, 1.0, 1e-9], [1.0; 2], [1.0, 1.1]);
+        assert_eq!(found(2, [other_side, comparison([1.0; 3], [1.0; 2], [1.0, 0.9])]), [false, false]);
+        let shares =
+            [comparison([0.01, 1.0, 1.0], [0.6, 0.8], [1.0; 2]), comparison([0.01, 1.0, 1.0], [0.8, 0.6], [1.0; 2])];
+        assert_eq!(found(0, shares), [true, false]);
+    }
+
+    /// Lazy runs at q̄ = 4 differ in size (docs/guarantees.md): as if q̄ = 4 were judged.
+    #[test]
+    fn a_real_difference_is_tried_again_and_confirmed() {
+        let problem = problems(ROWS).unwrap().remove(3);
+        let plan = Plan {
+            rows: ROWS,
+            seeds: Seeds { first: 0, count: 60 },
+            squeak: Vec::new(),
+            compared: vec![4],
+            ink: Vec::new(),
+        };
+        let both = |method, first| repeat_both(&problem, method, 4, first, 60).unwrap();
+        let ([_, variant], [_, reference]) = (both(Method::Lazy, 0), both(Method::PerPoint, 100));
+        let all = vec![Comparison::new(When::Settled, problem.name, &variant, &reference)];
+        let results = [Results { problem, ladder: vec![], compared: vec![], settled: vec![], ink: [vec![], vec![]] }];
+        let mut found = Comparisons { all, judged: vec![4], level: 1e-3, retried: Vec::new() };
+        found.retry(&plan, &results, &mut |_| {}).unwrap();
+        assert!(found.retried.iter().any(|r| r.measure == 2 && found.confirmed(r)), "{:?}", found.all[0].p_values);
+        // Nothing is tried again that does not differ or is not judged.
+        for (judged, level) in [(vec![4], 0.0), (vec![64], 1e-3)] {
+            (found.judged, found.level) = (judged, level);
+            found.retry(&plan, &results, &mut |_| {}).unwrap();
+            assert!(found.retried.is_empty());
+        }
+    }
 }

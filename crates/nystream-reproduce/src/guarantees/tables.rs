@@ -7,9 +7,8 @@ use crate::findings::{Findings, Verdict};
 use crate::plot::{Chart, Kind, Series, side_by_side};
 use crate::table::{Align, Table, count, significant};
 
-pub(super) fn write(findings: &mut Findings, plan: &Plan, results: &[Results]) {
+pub(super) fn write(findings: &mut Findings, plan: &Plan, results: &[Results], comparisons: &Comparisons) {
     introduction(findings, plan, results);
-    let comparisons = Comparisons::of(results);
     let mut verdicts = theorem_verdicts(plan, results);
     verdicts.extend(comparisons.verdicts(plan));
     findings.verdicts(verdicts);
