@@ -139,7 +139,12 @@ impl GramSum {
             while row < area.height {
                 let next = area.height.min((row / STRIP + 1) * STRIP);
                 let from = area.place(row, place);
-                out[done..done + next - row].copy_from_slice(&data[from..from + next - row]);
+                let (out, strip) = (&mut out[done..done + next - row], &data[from..from + next - row]);
+                // Whole strips are one load and one store each; of a length that is not known, a call.
+                match (out.as_chunks_mut().0, strip.as_chunks::<STRIP>().0) {
+                    ([out], [strip]) => *out = *strip,
+                    _ => out.iter_mut().zip(strip).for_each(|(out, value)| *out = *value),
+                }
                 done += next - row;
                 row = next;
             }
