@@ -48,6 +48,26 @@ pub(crate) fn proportions_p_value((a, n): (u64, u64), (b, m): (u64, u64)) -> f64
     (first..=last).map(probability).filter(|&p| p <= here).sum::<f64>().min(1.0)
 }
 
+/// The difference of two proportions, `a` of `n` less `b` of `m`, and its standard error, each with one hit and one miss more
+/// (A. Agresti, B. Caffo, "Simple and effective confidence intervals for proportions and differences of proportions", The
+/// American Statistician 54, 2000).
+pub(crate) fn proportions_apart((a, n): (u64, u64), (b, m): (u64, u64)) -> (f64, f64) {
+    let share = |hits: u64, all: u64| (hits as f64 + 1.0) / (all as f64 + 2.0);
+    let variance = |share: f64, all: u64| share * (1.0 - share) / (all as f64 + 2.0);
+    let (p, q) = (share(a, n), share(b, m));
+    (p - q, (variance(p, n) + variance(q, m)).sqrt())
+}
+
+/// How many standard errors a normal variable is off by more than with this probability.
+pub(crate) fn standard_errors(probability: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 40.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if complementary_error(middle / std::f64::consts::SQRT_2) > probability { low = middle } else { high = middle }
+    }
+    high
+}
+
 /// The test of Mann and Whitney, two-sided, by the normal approximation with ties corrected: how likely are two samples
 /// at least as far apart in rank, if they are of the same law?
 pub(crate) fn ranks_p_value(a: &[f64], b: &[f64]) -> f64 {
@@ -106,9 +126,25 @@ mod tests {
     }
 
     #[test]
+    fn proportions_are_as_far_off_as_their_standard_errors_say() {
+        let (p, q, n) = (0.97, 0.93, 200);
+        let mut rng = Generator::new(8);
+        let mut hits = |share: f64| ((0..n).filter(|_| rng.uniform() < share).count() as u64, n);
+        let (times, z) = (2000, standard_errors(0.05));
+        let outside = (0..times).filter(|_| {
+            let (apart, error) = proportions_apart(hits(p), hits(q));
+            (apart - (p - q)).abs() > z * error
+        });
+        let outside = outside.count() as f64 / f64::from(times);
+        assert!((0.03..0.065).contains(&outside), "{outside}");
+        assert_eq!(proportions_apart((5, 9), (5, 9)).0, 0.0);
+    }
+
+    #[test]
     fn tail_probabilities_are_those_of_the_normal() {
         for (z, expected) in [(0.0, 1.0), (1.959_963_985, 0.05), (3.290_526_731, 0.001)] {
             assert!((complementary_error(z / std::f64::consts::SQRT_2) - expected).abs() < 1e-6);
+            assert!((standard_errors(expected) - z).abs() < 1e-3);
         }
     }
 

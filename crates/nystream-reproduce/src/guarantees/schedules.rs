@@ -6,7 +6,7 @@ use super::runs::{Method, Run, Runs, repeat_both};
 use super::tables::percent;
 use super::{AGAIN, BLOCK, FALSE_ALARM, GROWTH, Plan, RETRIED, Results, SEEDS, VARIANTS, WORTH_JUDGING};
 use crate::findings::{Findings, Verdict};
-use crate::statistics::{proportions_p_value, ranks_p_value};
+use crate::statistics::{proportions_apart, proportions_p_value, quotient, ranks_p_value, standard_errors};
 use crate::study::Seeds;
 use crate::table::{Align, Table, count, significant};
 
@@ -52,6 +52,8 @@ struct Comparison {
     /// Shares of runs in which Eq. 11 holds; quotients of the means of ratio and atoms.
     shares: [f64; 2],
     quotients: [f64; 2],
+    /// How far apart shares are (with a hit and a miss more each) and how large the quotients, with standard errors.
+    apart: [(f64, f64); 3],
 }
 
 /// A judged difference, and the same comparison on other seeds.
@@ -156,9 +158,9 @@ impl Comparisons {
                         if judged { self.judged_words() } else { "at smaller q̄".to_owned() },
                     ),
                     found: format!(
-                        "{differ} of {} comparisons differ{again}{}",
+                        "{differ} of {} comparisons differ{again} ({})",
                         cells.len(),
-                        furthest(&cells, measure)
+                        self.furthest(&cells, measure, is_judged),
                     ),
                     // Few seeds tell nothing apart.
                     met: (plan.seeds.count >= SEEDS && is_judged).then_some(confirmed == 0),
@@ -166,6 +168,29 @@ impl Comparisons {
             }
         }
         verdicts
+    }
+
+    /// The quotients of means, or the shares, that are furthest from per point's; if asked, also where they all lie, with confidence.
+    fn furthest(&self, cells: &[&Comparison], measure: usize, confident: bool) -> String {
+        let range = |value: &dyn Fn(&Comparison, f64) -> f64| {
+            let low = cells.iter().map(|c| value(c, -1.0)).fold(f64::INFINITY, f64::min);
+            let high = cells.iter().map(|c| value(c, 1.0)).fold(f64::NEG_INFINITY, f64::max);
+            if measure == 0 {
+                format!("{:+.1} to {:+.1} points", 100.0 * low, 100.0 * high)
+            } else {
+                format!("{low:.3} to {high:.3} times")
+            }
+        };
+        let found = match measure {
+            0 => range(&|c, _| c.shares[0] - c.shares[1]),
+            _ => range(&|c, _| c.quotients[measure - 1]),
+        };
+        if !confident {
+            return found;
+        }
+        let width = standard_errors(self.level);
+        let sure = range(&|c, side| c.apart[measure].0 + side * width * c.apart[measure].1);
+        format!("{found}; with {} % confidence in all at once {sure}", 100.0 * (1.0 - FALSE_ALARM))
     }
 
     fn judged_words(&self) -> String {
@@ -186,7 +211,8 @@ impl Comparisons {
              every step in {} of all per-point runs at least: {}. Eq. 11 is compared by Fisher's exact test, ratio and atoms by \
              the test of Mann and Whitney; p < {} counts as different (Bonferroni, {} % for all tests that are judged). A judged \
              comparison that differs is made once more with {RETRIED} times as many seeds of its own, and counts if it differs there \
-             too, on the same side ({} % for all of these). Quotients of means are the variant's over per point's; * marks those \
+             too, on the same side ({} % for all of these). What does not differ need not be equal: for judged measures the verdicts \
+             also say how far apart the means can be. Quotients of means are the variant's over per point's; * marks those \
              that differ.",
             percent(WORTH_JUDGING),
             if self.judged.is_empty() { "none".to_owned() } else { self.judged_words() },
@@ -324,21 +350,6 @@ fn judged(results: &[Results]) -> Vec<u64> {
     groups.filter(|&(i, _)| share(i) >= WORTH_JUDGING).map(|(_, group)| group[0].oversampling).collect()
 }
 
-/// The quotients of means, or the shares, that are furthest from per point's.
-fn furthest(cells: &[&Comparison], measure: usize) -> String {
-    let range = |values: &dyn Fn(&Comparison) -> f64| {
-        let low = cells.iter().map(|c| values(c)).fold(f64::INFINITY, f64::min);
-        let high = cells.iter().map(|c| values(c)).fold(f64::NEG_INFINITY, f64::max);
-        (low, high)
-    };
-    if measure == 0 {
-        let (low, high) = range(&|c| 100.0 * (c.shares[0] - c.shares[1]));
-        return format!(" (shares of runs from {low:+.1} to {high:+.1} points off)");
-    }
-    let (low, high) = range(&|c| c.quotients[measure - 1]);
-    format!(" (means {low:.3} to {high:.3} times)")
-}
-
 impl Comparison {
     /// How far it is from per point: a difference of shares, or a quotient less 1.
     fn lead(&self, measure: usize) -> f64 {
@@ -354,6 +365,7 @@ impl Comparison {
         let holds = |run: &Run| if everywhere { run.holds_always } else { run.holds };
         let ratio = |run: &Run| if everywhere { run.worst_ratio } else { run.ratio };
         let hits = |runs: &Runs| (runs.count(holds), runs.runs.len() as u64);
+        let means = |of: &dyn Fn(&Run) -> f64| quotient(&variant.values(of), &reference.values(of));
         Self {
             when,
             stream,
@@ -369,6 +381,7 @@ impl Comparison {
                 variant.mean(ratio) / reference.mean(ratio),
                 variant.mean(|run| run.atoms) / reference.mean(|run| run.atoms),
             ],
+            apart: [proportions_apart(hits(variant), hits(reference)), means(&ratio), means(&|run| run.atoms)],
         }
     }
 }
@@ -438,7 +451,8 @@ mod tests {
 
     fn comparison(p_values: [f64; 3], shares: [f64; 2], quotients: [f64; 2]) -> Comparison {
         let (when, stream, variant) = (When::Settled, "heavy-tailed", Method::Merged4);
-        Comparison { when, stream, oversampling: 64, variant, p_values, shares, quotients }
+        let apart = [(0.0, 0.0); 3];
+        Comparison { when, stream, oversampling: 64, variant, p_values, shares, quotients, apart }
     }
 
     #[test]
