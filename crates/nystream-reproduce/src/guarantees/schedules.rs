@@ -96,7 +96,7 @@ impl Comparisons {
     /// Makes every judged comparison that differs once more, with seeds of its own.
     fn retry(&mut self, plan: &Plan, results: &[Results], stage: &mut dyn FnMut(&str)) -> Result<()> {
         let mut retried = Vec::new();
-        for (place, c) in self.all.iter().enumerate().filter(|(_, c)| self.is_judged(c)) {
+        for (place, c) in self.all.iter().enumerate().filter(|(_, c)| self.is_of(c, When::Settled, true)) {
             for measure in (0..MEASURES.len()).filter(|&i| c.p_values[i] < self.level) {
                 let Some(result) = results.iter().find(|result| result.problem.name == c.stream) else { continue };
                 stage(&format!("guarantees: {}, {}, q̄ = {}, other seeds", c.stream, c.variant.name(), c.oversampling));
@@ -115,8 +115,9 @@ impl Comparisons {
         Ok(())
     }
 
-    fn is_judged(&self, c: &Comparison) -> bool {
-        c.when == When::Settled && SCHEDULES.contains(&c.variant) && self.judged.contains(&c.oversampling)
+    /// Whether it is of a schedule that should be as good, at a q̄ that is judged or at another.
+    fn is_of(&self, c: &Comparison, when: When, judged: bool) -> bool {
+        c.when == when && SCHEDULES.contains(&c.variant) && self.judged.contains(&c.oversampling) == judged
     }
 
     /// Whether other seeds found the difference too, on the same side.
@@ -128,9 +129,7 @@ impl Comparisons {
 
     /// Of the schedules that should be as good, at those q̄ that are judged or at the others.
     fn cells(&self, when: When, judged: bool) -> impl Iterator<Item = &Comparison> {
-        let fits = move |c: &&Comparison| {
-            c.when == when && SCHEDULES.contains(&c.variant) && self.judged.contains(&c.oversampling) == judged
-        };
+        let fits = move |c: &&Comparison| self.is_of(c, when, judged);
         self.all.iter().filter(fits)
     }
 
