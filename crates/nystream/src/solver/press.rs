@@ -12,7 +12,8 @@ use rayon::prelude::*;
 use super::gcv::RidgePath;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    GramSum, ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, lower_norm, multiply_add, product, vectorised,
+    Cholesky, GramSum, PackedRows, PackedTriangle, ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, lower_norm,
+    multiply_add, product, vectorised,
 };
 
 /// Ridges to choose from, down from the largest.
@@ -66,25 +67,42 @@ pub fn press_ridge(features: MatRef<'_, f64>, codes: &[f64], floor: f64) -> Resu
 }
 
 /// The ridge of least generalised cross-validation for the same, and the errors of all rows left out: where they are to be
-/// compared, and the ridge does not matter much, in less time.
+/// compared, and the ridge does not matter much, in less time. At one ridge the leverages follow from one triangular solve,
+/// h = 1/n + ‖L⁻¹φ‖² with LLᵀ = Σφφᵀ + μI, which is half the work of turning all rows.
 pub fn gcv_ridge(features: MatRef<'_, f64>, codes: &[f64]) -> Result<(f64, Vec<f64>)> {
-    let turned = Turned::new(features, codes)?;
-    let ridge = turned.path().choose()?.ridge;
-    Ok((ridge, turned.left_out(ridge)))
+    let Centred { mut features, targets, mut gram, floor } = Centred::new(features, codes)?;
+    let (count, outputs) = targets.shape();
+    let cross = product(features.transpose(), targets.as_ref());
+    let squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
+    let path = RidgePath::from_sums(gram.clone(), cross.clone(), squares, count as f64, true, floor);
+    let ridge = path.choose()?.ridge;
+    (0..gram.nrows()).for_each(|i| gram[(i, i)] += ridge);
+    let factor = Cholesky::new(gram.as_ref(), "regularised sums")?;
+    let mut theta = cross;
+    factor.solve_in_place(theta.as_mut());
+    let fitted = product(features.as_ref(), theta.as_ref());
+    let mut solved = PackedRows::default();
+    PackedTriangle::of(factor.factor()).solve(features.as_ref(), &mut solved);
+    solved.write_transposed(features.as_mut());
+    let mut leverages = vec![1.0 / count as f64; count];
+    for column in features.col_iter() {
+        leverages.iter_mut().zip(column.iter()).for_each(|(leverage, value)| *leverage += value * value);
+    }
+    let error = |i: usize, t: usize| (targets[(i, t)] - fitted[(i, t)]) / (1.0 - leverages[i]).max(LEAST_REST);
+    Ok((ridge, (0..count * outputs).map(|place| error(place / outputs, place % outputs)).collect()))
 }
 
-/// Rows of features without their means, in the basis in which their sums are tridiagonal, and centred targets.
-struct Turned {
-    form: Tridiagonal,
+/// Rows of features and targets without their means, and the sums of the features.
+struct Centred {
     features: Mat<f64>,
     targets: Mat<f64>,
-    /// Σzy.
-    cross: Mat<f64>,
+    /// Σφφᵀ, its lower triangle.
+    gram: Mat<f64>,
     /// Smallest ridge that rounding errors of the sums allow.
     floor: f64,
 }
 
-impl Turned {
+impl Centred {
     fn new(features: MatRef<'_, f64>, codes: &[f64]) -> Result<Self> {
         let (count, width) = (features.nrows(), features.ncols());
         let outputs = codes.len() / count.max(1);
@@ -105,14 +123,25 @@ impl Turned {
         gram.add(features.as_ref());
         let gram = gram.to_lower();
         let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (width as f64).sqrt();
+        Ok(Self { features, targets, gram, floor })
+    }
+}
+
+/// Rows of features without their means, in the basis in which their sums are tridiagonal, and centred targets.
+struct Turned {
+    form: Tridiagonal,
+    features: Mat<f64>,
+    targets: Mat<f64>,
+    /// Σzy.
+    cross: Mat<f64>,
+}
+
+impl Turned {
+    fn new(features: MatRef<'_, f64>, codes: &[f64]) -> Result<Self> {
+        let Centred { mut features, targets, gram, .. } = Centred::new(features, codes)?;
         let form = Tridiagonal::reduce(gram, features.as_mut().transpose_mut());
         let cross = product(features.transpose(), targets.as_ref());
-        Ok(Self { form, features, targets, cross, floor })
-    }
-
-    fn path(&self) -> RidgePath {
-        let squares = self.targets.col_iter().map(|column| column.squared_norm_l2()).collect();
-        RidgePath::from_form(self.form.clone(), &self.cross, squares, self.targets.nrows() as f64, true, self.floor)
+        Ok(Self { form, features, targets, cross })
     }
 
     fn targets_row_major(&self) -> Vec<f64> {
