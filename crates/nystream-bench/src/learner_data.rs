@@ -25,9 +25,8 @@ impl Data {
         [".libsvm.gz", ".libsvm"].map(|ending| folder.join(format!("{set}{ending}"))).into_iter().find(|f| f.exists())
     }
 
-    /// The first `most` rows in the order of a seed. Columns are divided by their largest absolute values; the bandwidth
-    /// is that of `nystream evaluate`, by centred alignment.
-    pub fn read(path: &Path, dense: bool, seed: u64, most: usize) -> Outcome<Self> {
+    /// The first `most` rows in the order of a seed. Columns are divided by their largest absolute values.
+    pub fn read(path: &Path, dense: bool, seed: u64, most: usize, bandwidth: Bandwidth) -> Outcome<Self> {
         let mut source = open(&path.to_string_lossy(), &OpenOptions::default())?;
         let mut options = FitOptions { sample: Some(usize::MAX), ..FitOptions::default() };
         options.table.scale = "minmax".parse()?;
@@ -46,7 +45,7 @@ impl Data {
         let mut rows = if dense { RowBlock::dense(all.cols()) } else { RowBlock::like(all) };
         order.iter().for_each(|&i| rows.push(all.row(i)));
         let targets = order.iter().map(|&i| coded[(i, 0)]).collect();
-        let kernel = Shuffled::new(first).kernel(options.kernel, Bandwidth::Auto)?;
+        let kernel = Shuffled::new(first).kernel(options.kernel, bandwidth)?;
         Ok(Self { rows, targets, kernel })
     }
 
@@ -75,7 +74,7 @@ mod tests {
         let line = |i: i32| if i % 3 == 0 { format!("+1 1:{i} 4:2\n") } else { format!("-1 1:-{i} 2:1\n") };
         std::fs::write(&path, (1..100).map(line).collect::<String>()).unwrap();
         for dense in [false, true] {
-            let data = Data::read(&path, dense, 1, 50).unwrap();
+            let data = Data::read(&path, dense, 1, 50, Bandwidth::Alignment).unwrap();
             assert_eq!((data.rows.len(), data.targets.len(), data.rows.is_sparse()), (50, 50, !dense));
             assert_eq!(data.values_a_row(), if dense { data.rows.cols() as f64 } else { 2.0 });
             let mut row = vec![0.0; data.rows.cols()];

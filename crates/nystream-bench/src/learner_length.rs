@@ -10,6 +10,7 @@ use crate::Outcome;
 use crate::learner_data::Data;
 use crate::learners::{BUDGET, settings};
 use crate::machine::threads;
+use crate::options::Options;
 use crate::table::{Table, verdict};
 use crate::timing::timed;
 
@@ -22,9 +23,9 @@ const TURNS: usize = 3;
 /// Largest slope of log time a round against log rounds.
 const SLOPE_TARGET: f64 = 0.02;
 
-/// Times SkeGD in tenths of the stream. `rounds` shortens it.
-pub fn run(rounds: Option<usize>, seed: u64) -> Outcome {
-    let rounds = rounds.unwrap_or(ROUNDS).next_multiple_of(PARTS * BLOCK);
+/// Times SkeGD in tenths of the stream. `rows` shortens it.
+pub fn run(options: &Options) -> Outcome {
+    let rounds = options.rows.unwrap_or(ROUNDS).next_multiple_of(PARTS * BLOCK);
     let Some(path) = Data::find(SET) else {
         println!(
             "SkeGD on a long stream: SKIPPED, for NYSTREAM_DATA does not name a folder with {SET}. Its target does not \
@@ -32,7 +33,7 @@ pub fn run(rounds: Option<usize>, seed: u64) -> Outcome {
         );
         return Ok(());
     };
-    let data = Data::read(&path, true, seed, usize::MAX)?;
+    let data = Data::read(&path, true, options.seed, usize::MAX, options.bandwidth)?;
     println!(
         "SkeGD, {rounds} rounds of {SET} over and over, budget {BUDGET}, a new map every {BLOCK} rounds, 1 thread\n"
     );

@@ -19,6 +19,7 @@ use nystream::rows::Rows;
 use crate::Outcome;
 use crate::learner_data::Data;
 use crate::machine::threads;
+use crate::options::Options;
 use crate::table::{Table, verdict};
 use crate::timing::timed;
 
@@ -40,9 +41,10 @@ const ROUND_TARGET: f64 = 1.2;
 /// How many times the bare evaluations a round may take, learners of first order.
 const BARE_TARGET: f64 = 2.0;
 
-/// Times these learners, or all if none is named, on all sets that are there. `rows` shortens them.
-pub fn run(rows: Option<usize>, seed: u64, names: &[String]) -> Outcome {
-    let learners: Vec<&'static LearnerEntry> = match names {
+/// Times the learners named, or all if none is, on all sets that are there. `rows` shortens them.
+pub fn run(options: &Options) -> Outcome {
+    let Options { rows, seed, bandwidth, .. } = *options;
+    let learners: Vec<&'static LearnerEntry> = match &options.learners[..] {
         [] => LEARNERS.to_vec(),
         names => names.iter().map(|name| Ok(find(name)?)).collect::<Outcome<_>>()?,
     };
@@ -54,7 +56,7 @@ pub fn run(rows: Option<usize>, seed: u64, names: &[String]) -> Outcome {
             );
             continue;
         };
-        let data = Data::read(&path, dense, seed, MOST_ROWS)?;
+        let data = Data::read(&path, dense, seed, MOST_ROWS, bandwidth)?;
         let timed_rows = rows.unwrap_or(MOST_ROWS).min(data.rows.len().saturating_sub(WARM_ROWS));
         println!(
             "{set}, {kind}, {} columns, {:.1} values a row, Gaussian of bandwidth {:.3}; budget {BUDGET}, 1 thread; shuffled \

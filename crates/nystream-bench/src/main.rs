@@ -84,8 +84,8 @@ fn run(options: &Options) -> Outcome<bool> {
             }
             Name::Rows => rows::run(),
             Name::Learners => {
-                learners::run(options.rows, options.seed, &options.learners).and_then(|()| match options.learners[..] {
-                    [] => learner_length::run(options.rows, options.seed),
+                learners::run(options).and_then(|()| match options.learners[..] {
+                    [] => learner_length::run(options),
                     _ => Ok(()),
                 })
             }

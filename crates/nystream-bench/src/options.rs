@@ -2,9 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
+use nystream::fit::Bandwidth;
+
 /// Shown with `--help` and after a mistake.
 pub const USAGE: &str = "\
-cargo xtask bench [NAME...] [--rows N] [--seed N] [--learner NAME] [--out DIR]
+cargo xtask bench [NAME...] [--rows N] [--seed N] [--learner NAME] [--bandwidth HOW] [--out DIR]
 
   kernel         Gaussian blocks beside scikit-learn's rbf_kernel
   fit            Nystroem ridge regression beside scikit-learn, and beside a matrix product
@@ -21,6 +23,7 @@ cargo xtask bench [NAME...] [--rows N] [--seed N] [--learner NAME] [--out DIR]
                  targets that need the full size are then not judged
   --seed N       of `accuracy`, and of the order of rows of `learners` (default: 1)
   --learner NAME of `learners`: this one alone; may be given several times
+  --bandwidth HOW of `learners`: 'median', 'alignment' or a number (default: alignment, as `nystream evaluate`)
   --out DIR      for scratch files and the tuned peer's results (default: target/bench)
 ";
 
@@ -80,13 +83,15 @@ impl Name {
 }
 
 /// What to run, and how.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub struct Options {
     pub names: Vec<Name>,
     pub rows: Option<usize>,
     pub seed: u64,
     /// All of them if none is named.
     pub learners: Vec<String>,
+    /// Of the kernel that learners are timed with.
+    pub bandwidth: Bandwidth,
     pub out: PathBuf,
 }
 
@@ -94,7 +99,8 @@ impl Options {
     /// Reads the arguments; `None` if help was asked for.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Option<Self>, String> {
         let out = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench");
-        let mut options = Self { names: Vec::new(), rows: None, seed: 1, learners: Vec::new(), out };
+        let bandwidth = Bandwidth::Alignment;
+        let mut options = Self { names: Vec::new(), rows: None, seed: 1, learners: Vec::new(), bandwidth, out };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().ok_or_else(|| format!("{argument} wants a value"));
@@ -109,6 +115,7 @@ impl Options {
                 }
                 "--seed" => options.seed = number("--seed", &value()?)?,
                 "--learner" => options.learners.push(value()?),
+                "--bandwidth" => options.bandwidth = value()?.parse().map_err(|e: nystream::Error| e.to_string())?,
                 "--out" => options.out = PathBuf::from(value()?),
                 word => options.names.push(Name::parse(word).ok_or_else(|| format!("no benchmark '{word}'"))?),
             }
@@ -135,16 +142,16 @@ mod tests {
     #[test]
     fn without_names_the_usual_ones_run() {
         assert_eq!(parse("").unwrap().unwrap().names, Name::USUAL);
-        let some =
-            parse("csv --rows 1000 kernel-block --learner nogd --seed 7 --learner fogd --out x").unwrap().unwrap();
+        let some = parse("csv --rows 1000 kernel-block --learner nogd --seed 7 --bandwidth median --learner fogd --out x");
         let (names, learners) = (vec![Name::Csv, Name::KernelBlock], vec!["nogd".to_owned(), "fogd".to_owned()]);
-        assert_eq!(some, Options { names, rows: Some(1000), seed: 7, learners, out: PathBuf::from("x") });
+        let (bandwidth, out) = (Bandwidth::Median, PathBuf::from("x"));
+        assert_eq!(some, Ok(Some(Options { names, rows: Some(1000), seed: 7, learners, bandwidth, out })));
         assert_eq!(parse("csv --help"), Ok(None));
     }
 
     #[test]
     fn mistakes_are_told() {
-        for line in ["speed", "--rows", "--rows many", "--rows 1", "--seed -1", "--fast"] {
+        for line in ["speed", "--rows", "--rows many", "--rows 1", "--seed -1", "--bandwidth wide", "--fast"] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
