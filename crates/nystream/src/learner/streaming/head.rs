@@ -29,6 +29,9 @@ const SETTLED: usize = 256;
 /// Rows on which a choice need not be made again before they have doubled.
 const MANY: usize = 512;
 
+/// Up to so many rows a search for the bandwidth takes no time to speak of.
+const FEW: usize = 128;
+
 /// The next number of rows after `have` at which choices are made: 8, 12, 16, 24, 32, 48, ..., 256, 512, 1024, ..., and the
 /// end of the head, unless one just before it would be for little.
 pub(super) fn next_choice(have: usize, end: usize) -> usize {
@@ -48,6 +51,12 @@ pub(super) fn settled_before(count: usize, end: usize) -> bool {
         before = next_choice(before, end);
     }
     count >= end && 2 * before >= count && before >= MANY
+}
+
+/// Whether a fit at `count` rows, before the end of the head, searches for the bandwidth: where that takes long, at 128, 512,
+/// 2048, ... rows only. In between, atoms and ridge are chosen anew, and the bandwidth stays.
+fn searches(options: &StreamingOptions, count: usize) -> bool {
+    options.tries_all() || count <= FEW || (count.is_power_of_two() && (count / FEW).trailing_zeros() % 2 == 0)
 }
 
 /// Rows with their codes and weights.
@@ -142,13 +151,12 @@ impl Judged {
 /// What the head chose last: the kernel and how atoms are chosen.
 pub(super) type Chosen = (Kernel, DictionaryMethod);
 
-/// Bandwidth and kind of atoms by all kept rows; the bandwidth near the one before. If it was `settled` by almost as many rows,
-/// both stay: the bank tries others around them anyway.
+/// Bandwidth and kind of atoms by all kept rows; the bandwidth near the one before. If it is `settled`, both stay.
 pub(super) fn choose(options: &StreamingOptions, kept: &Kept, before: Option<Chosen>, settled: bool) -> Result<Chosen> {
-    let before = before.filter(|_| kept.len() >= SETTLED);
     if let Some(chosen) = before.filter(|_| settled) {
         return Ok(chosen);
     }
+    let before = before.filter(|_| kept.len() >= SETTLED);
     let sample = Batch { rows: kept.rows.clone(), targets: kept.codes.clone(), ..Batch::default() };
     let codes = TargetCodes::Numbers { shift: vec![0.0; kept.outputs] };
     let (near, most_atoms) = (before.and_then(|(kernel, _)| kernel.bandwidth()), options.trial_atoms());
@@ -163,7 +171,7 @@ pub(super) fn fit(
     kept: &Kept,
     before: Option<Chosen>,
 ) -> Result<(RecursiveRidge, DictionaryMethod)> {
-    let (kernel, method) = choose(options, kept, before, false)?;
+    let (kernel, method) = choose(options, kept, before, !searches(options, kept.len()))?;
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
     Ok((with_kernel(options, kept, kernel, method)?.0, method))
 }
@@ -218,6 +226,17 @@ pub(super) fn with_kernel(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn with_many_atoms_few_of_the_choices_search_for_the_bandwidth() {
+        let searched = |budget: usize| {
+            let options = StreamingOptions { budget, ..StreamingOptions::default() };
+            let choices = std::iter::successors(Some(FIRST_CHOICE), |&have| Some(next_choice(have, 20_000)));
+            choices.skip_while(|&count| count < 128).take(8).filter(|&count| searches(&options, count)).collect::<Vec<_>>()
+        };
+        assert_eq!(searched(100), [128, 192, 256, 512, 1024, 2048, 4096, 8192]);
+        assert_eq!(searched(101), [128, 512, 2048, 8192]);
+    }
 
     #[test]
     fn the_end_of_the_head_is_a_choice_only_if_rows_have_doubled_since_the_last_one() {
