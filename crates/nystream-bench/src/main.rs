@@ -83,12 +83,10 @@ fn run(options: &Options) -> Outcome<bool> {
                 sketch::run(options.rows).and_then(|()| sketch_peers::run(scratch.path(), options.rows.is_some()))
             }
             Name::Rows => rows::run(),
-            Name::Learners => {
-                learners::run(options).and_then(|()| match options.learners[..] {
-                    [] => learner_length::run(options),
-                    _ => Ok(()),
-                })
-            }
+            Name::Learners => learners::run(options).and_then(|()| match options.learners[..] {
+                [] => learner_length::run(options),
+                _ => Ok(()),
+            }),
             Name::Stream => stream::run(scratch.path(), options.rows),
             Name::Accuracy => accuracy::run(&options.out, options.seed),
             Name::KernelBlock => {

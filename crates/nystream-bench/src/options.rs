@@ -142,7 +142,8 @@ mod tests {
     #[test]
     fn without_names_the_usual_ones_run() {
         assert_eq!(parse("").unwrap().unwrap().names, Name::USUAL);
-        let some = parse("csv --rows 1000 kernel-block --learner nogd --seed 7 --bandwidth median --learner fogd --out x");
+        let some =
+            parse("csv --rows 1000 kernel-block --learner nogd --seed 7 --bandwidth median --learner fogd --out x");
         let (names, learners) = (vec![Name::Csv, Name::KernelBlock], vec!["nogd".to_owned(), "fogd".to_owned()]);
         let (bandwidth, out) = (Bandwidth::Median, PathBuf::from("x"));
         assert_eq!(some, Ok(Some(Options { names, rows: Some(1000), seed: 7, learners, bandwidth, out })));

@@ -56,7 +56,7 @@ pub(super) fn settled_before(count: usize, end: usize) -> bool {
 /// Whether a fit at `count` rows, before the end of the head, searches for the bandwidth: where that takes long, at 128, 512,
 /// 2048, ... rows only. In between, atoms and ridge are chosen anew, and the bandwidth stays.
 fn searches(options: &StreamingOptions, count: usize) -> bool {
-    options.tries_all() || count <= FEW || (count.is_power_of_two() && (count / FEW).trailing_zeros() % 2 == 0)
+    options.tries_all() || count <= FEW || (count.is_power_of_two() && (count / FEW).trailing_zeros().is_multiple_of(2))
 }
 
 /// Rows with their codes and weights.
@@ -232,7 +232,11 @@ mod tests {
         let searched = |budget: usize| {
             let options = StreamingOptions { budget, ..StreamingOptions::default() };
             let choices = std::iter::successors(Some(FIRST_CHOICE), |&have| Some(next_choice(have, 20_000)));
-            choices.skip_while(|&count| count < 128).take(8).filter(|&count| searches(&options, count)).collect::<Vec<_>>()
+            choices
+                .skip_while(|&count| count < 128)
+                .take(8)
+                .filter(|&count| searches(&options, count))
+                .collect::<Vec<_>>()
         };
         assert_eq!(searched(100), [128, 192, 256, 512, 1024, 2048, 4096, 8192]);
         assert_eq!(searched(101), [128, 512, 2048, 8192]);
