@@ -237,6 +237,21 @@ mod tests {
     use crate::sketch::Dictionary;
     use crate::solver::{NystromSums, Ridge, SolverOptions, left_out_outputs};
 
+    /// Columns of zeros, a constant and two that are the same: sums of them have no inverse, and no trial may fail for it.
+    #[test]
+    fn features_that_depend_on_each_other_leave_finite_errors() {
+        let mut rng = Generator::new(7);
+        let values: Vec<f64> = (0..50).map(|_| rng.normal()).collect();
+        let features = Mat::from_fn(50, 4, |i, j| [0.0, 3.0, values[i], values[i]][j]);
+        let codes: Vec<f64> = values.iter().map(|x| 2.0 * x + 0.1 * rng.normal()).collect();
+        let (ridge, errors) = gcv_ridge(features.as_ref(), &codes).unwrap();
+        assert!(ridge > 0.0 && errors.len() == 50 && errors.iter().all(|e| e.abs() < 1.0), "{ridge} {errors:?}");
+        // Nothing but zeros: what is left out is predicted by the mean of the others.
+        let (_, errors) = gcv_ridge(Mat::zeros(50, 3).as_ref(), &codes).unwrap();
+        let mean = codes.iter().sum::<f64>() / 50.0;
+        assert!(errors.iter().zip(&codes).all(|(e, y)| (e - (y - mean) * 50.0 / 49.0).abs() < 1e-9));
+    }
+
     /// The oracle fits at each ridge and leaves rows out by the model's own leverages.
     #[test]
     fn no_ridge_near_it_or_far_has_less_left_out_error() {
