@@ -1,6 +1,6 @@
-//! Inner products of the columns of a tall block with a few vectors, in one reading of the block.
+//! Columns of a tall block: inner products with a few vectors, in one reading of the block; their means taken away.
 
-use faer::MatRef;
+use faer::{MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
@@ -29,6 +29,21 @@ pub fn add_column_products(block: MatRef<'_, f64>, vectors: MatRef<'_, f64>, sum
         sums.iter_mut().zip(products.chunks_exact_mut(width)).enumerate().for_each(one);
     } else {
         sums.par_iter_mut().zip(products.par_chunks_exact_mut(width)).with_min_len(32).enumerate().for_each(one);
+    }
+}
+
+/// Takes its mean away from every column.
+pub(crate) fn centre_columns(block: MatMut<'_, f64>) {
+    let count = block.nrows() as f64;
+    for column in block.col_iter_mut() {
+        match column.try_as_col_major_mut() {
+            Some(column) => {
+                let column = column.as_slice_mut();
+                let mean = total(column) / count;
+                column.iter_mut().for_each(|v| *v -= mean);
+            }
+            None => debug_assert!(false, "columns are contiguous"),
+        }
     }
 }
 

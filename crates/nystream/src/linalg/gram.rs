@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// Side of a tile: a multiple of 24, which the innermost loop takes in whole products; larger ones balance worse.
 const TILE: usize = 168;
 
+/// More rows than this are not packed at once.
+const MOST_ROWS: usize = 768;
+
 /// A running Σ φφᵀ.
 #[derive(Debug, Clone, Default)]
 pub struct GramSum {
@@ -59,8 +62,13 @@ impl GramSum {
             return;
         }
         let mut packed = std::mem::take(&mut self.packed);
-        packed.load(block, self.parallel(block.nrows()));
-        self.add_packed(&packed);
+        // Many rows in turns, each as they would be packed together: the same sums, in memory that stays in the cache.
+        let turn = if block.nrows() > MOST_ROWS { PackedRows::depth_of(block.nrows()) } else { block.nrows() };
+        for start in (0..block.nrows()).step_by(turn) {
+            let part = block.subrows(start, turn.min(block.nrows() - start));
+            packed.load(part, self.parallel(part.nrows()));
+            self.add_packed(&packed);
+        }
         self.packed = packed;
     }
 

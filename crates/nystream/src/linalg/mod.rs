@@ -26,7 +26,7 @@ mod vectorised;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
-pub(crate) use columns::dot;
+pub(crate) use columns::{centre_columns, dot};
 pub(crate) use congruence::mirror_lower;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};

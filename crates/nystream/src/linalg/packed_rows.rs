@@ -151,8 +151,12 @@ impl PackedRows {
                 let numbers = (0..).map(|p| &part[(p * height + k) * PANEL..(p * height + k + 1) * PANEL]);
                 match column.as_mut().try_as_col_major_mut() {
                     Some(column) => {
-                        let panels = column.as_slice_mut().chunks_mut(PANEL);
-                        panels.zip(numbers).for_each(|(out, panel)| out.copy_from_slice(&panel[..out.len()]));
+                        // Whole panels are copied as registers.
+                        let panels = part.as_chunks::<PANEL>().0.iter().skip(k).step_by(height);
+                        let (whole, rest) = column.as_slice_mut().as_chunks_mut::<PANEL>();
+                        let mut panels = panels.copied();
+                        whole.iter_mut().zip(panels.by_ref()).for_each(|(out, panel)| *out = panel);
+                        panels.next().iter().for_each(|panel| rest.copy_from_slice(&panel[..rest.len()]));
                     }
                     None => column.iter_mut().zip(numbers.flatten()).for_each(|(out, number)| *out = *number),
                 }
@@ -175,9 +179,13 @@ impl PackedRows {
         self.dim.next_multiple_of(PANEL)
     }
 
-    /// Rows of all parts but the last: about as many as it has, and whole blocks.
     fn depth(&self) -> usize {
-        self.rows.div_ceil(self.rows.div_ceil(DEPTH).max(1)).max(1).next_multiple_of(BLOCK)
+        Self::depth_of(self.rows)
+    }
+
+    /// Of so many rows, those of all parts but the last: about as many as it has, and whole blocks.
+    pub(super) fn depth_of(rows: usize) -> usize {
+        rows.div_ceil(rows.div_ceil(DEPTH).max(1)).max(1).next_multiple_of(BLOCK)
     }
 
     fn numbers_mut(&mut self) -> &mut [f64] {
@@ -212,9 +220,46 @@ impl PackedRows {
         }
     }
 
+    /// The squared distance of every column from a vector of as many numbers as there are rows.
+    pub fn squared_distances(&self, centre: &[f64], out: &mut [f64]) {
+        debug_assert_eq!((centre.len(), out.len()), (self.rows, self.dim));
+        vectorised(Distances { rows: self, centre, out });
+    }
+
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         self.memory.capacity() * 8
+    }
+}
+
+struct Distances<'a> {
+    rows: &'a PackedRows,
+    centre: &'a [f64],
+    out: &'a mut [f64],
+}
+
+impl Vectorised for Distances<'_> {
+    #[inline(always)]
+    fn run<const FMA: bool, S: Simd>(self, _simd: S) {
+        let Self { rows, centre, out } = self;
+        let mut done = 0;
+        for (height, part) in rows.parts() {
+            let centre = &centre[done..done + height];
+            let panels = part.as_chunks::<PANEL>().0.chunks_exact(height.max(1));
+            for (out, panel) in out.chunks_mut(PANEL).zip(panels) {
+                let mut sums = [0.0; PANEL];
+                for (row, centre) in panel.iter().zip(centre) {
+                    for q in 0..PANEL {
+                        let apart = row[q] - centre;
+                        sums[q] = multiply_add::<FMA>(apart, apart, sums[q]);
+                    }
+                }
+                // Past the first part the sums so far are in `out`.
+                let before = if done == 0 { 0.0 } else { 1.0 };
+                out.iter_mut().zip(sums).for_each(|(out, sum)| *out = before * *out + sum);
+            }
+            done += height;
+        }
     }
 }
 
@@ -347,6 +392,13 @@ mod tests {
                     }
                 });
                 assert!(filled.parts().eq(loaded.parts()), "{rows} {dim} {strip}");
+            }
+            let centre: Vec<f64> = (0..rows).map(|i| 0.1 * i as f64).collect();
+            let mut distances = vec![0.0; dim];
+            filled.squared_distances(&centre, &mut distances);
+            for (column, found) in block.col_iter().zip(&distances) {
+                let expected: f64 = column.iter().zip(&centre).map(|(a, b)| (a - b).powi(2)).sum();
+                assert!((found - expected).abs() <= 1e-12 * expected, "{rows} {dim}: {found} {expected}");
             }
             let (mut sums, mut products) = (vec![1.0; dim], vec![2.0; dim * targets]);
             filled.add_column_products(vectors.as_ref(), &mut sums, &mut products);

@@ -129,21 +129,37 @@ impl OnPanels for Solve<'_> {
     fn run<S: Simd, const V: usize>(mut self, simd: S) {
         let panels = self.b.nrows().div_ceil(PANEL);
         for g in 0..self.triangle.dim.div_ceil(BLOCK) {
+            let columns = self.columns(g);
             for panel in (0..panels).step_by(2) {
                 if panel + 1 < panels {
-                    self.strip::<S, V, 2>(simd, g, panel);
+                    self.strip::<S, V, 2>(simd, g, panel, &columns);
                 } else {
-                    self.strip::<S, V, 1>(simd, g, panel);
+                    self.strip::<S, V, 1>(simd, g, panel, &columns);
                 }
             }
         }
     }
 }
 
-impl Solve<'_> {
+impl<'a> Solve<'a> {
+    /// The columns of B that block `g` of rows is solved for; empty where they are not contiguous, or past the last.
+    fn columns(&self, g: usize) -> [&'a [f64]; BLOCK] {
+        let contiguous = |k: usize| {
+            let column = (k < self.b.ncols()).then(|| self.b.col(k))?.try_as_col_major()?;
+            Some(column.as_slice())
+        };
+        std::array::from_fn(|k| contiguous(g * BLOCK + k).unwrap_or(&[]))
+    }
+
     /// Block `g` of rows of X, in `A` panels of columns.
     #[inline(always)]
-    fn strip<S: Simd, const V: usize, const A: usize>(&mut self, simd: S, g: usize, panel: usize) {
+    fn strip<S: Simd, const V: usize, const A: usize>(
+        &mut self,
+        simd: S,
+        g: usize,
+        panel: usize,
+        columns: &[&[f64]; BLOCK],
+    ) {
         let Self { triangle, b, depth, parts } = self;
         let (first, dim) = (g * BLOCK, triangle.dim);
         let rows = BLOCK.min(dim - first);
@@ -170,11 +186,16 @@ impl Solve<'_> {
         // What is left of B, in panels as the left of a product has them.
         let mut rest = [[[0.0; PANEL]; BLOCK]; A];
         for k in 0..rows {
-            let column = b.col(first + k);
             for (a, rest) in rest.iter_mut().enumerate() {
                 let from = (panel + a) * PANEL;
-                for (q, out) in rest[k].iter_mut().enumerate().take(b.nrows() - from) {
-                    *out = column[from + q] - known[k * STRIP + a * PANEL + q];
+                let known = &known[k * STRIP + a * PANEL..][..PANEL];
+                if let Some(whole) = columns[k].get(from..from + PANEL) {
+                    (0..PANEL).for_each(|q| rest[k][q] = whole[q] - known[q]);
+                } else {
+                    let column = b.col(first + k);
+                    for q in 0..PANEL.min(b.nrows() - from) {
+                        rest[k][q] = column[from + q] - known[q];
+                    }
                 }
             }
         }

@@ -8,6 +8,8 @@
 //! Where a factorisation needs jitter (ridges below the floor), the sums of features are formed after all: there, what is
 //! added to the diagonal means what it says.
 
+use std::sync::Arc;
+
 use faer::Mat;
 
 use super::nystrom::{Factored, NystromSums, subtract_means};
@@ -53,7 +55,7 @@ impl NystromSums {
         side_by_side(|| whitening.factor.divide(&mut posterior), || factor.divide(&mut inverse));
         let trace = inverse.factor().squared_norm_l2();
         let sum = posterior.factor().squared_norm_l2() - ridge * atoms as f64;
-        let mut beside = self.beside_in_features(whitening, rounding.ridge_floor, 0.0, intercept);
+        let mut beside = self.beside_in_features(Arc::new(whitening), rounding.ridge_floor, 0.0, intercept);
         let means = if intercept { n * beside.mean.squared_norm_l2() } else { 0.0 };
         beside.captured = (sum + means) / self.energy;
         Ok(Some(Factored { beside, posterior, ridge, choice: None, trace }))

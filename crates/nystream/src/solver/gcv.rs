@@ -23,10 +23,12 @@ use crate::linalg::{Tridiagonal, Vectorised, vectorised};
 
 /// Points of the grid of ridges, on both sides of its middle.
 const STEPS: usize = 96;
-/// Ridges of the grid that are tried at once.
+/// One in so many of them is tried first, then those between the best one and its neighbours.
+const STRIDE: usize = 3;
+/// Ridges that are tried at once.
 const LANES: usize = 4;
-/// Steps of the golden section: to a thousandth of the ridge. Closer by, rounding errors would decide.
-const SECTIONS: usize = 14;
+/// Sections of the interval around the best: to a thousandth of the ridge. Closer by, rounding errors would decide.
+const SECTIONS: usize = 8;
 
 /// Everything about a ridge problem that GCV needs.
 #[derive(Debug, Clone)]
@@ -172,31 +174,40 @@ impl RidgePath {
         self.choose_above(0.0)
     }
 
-    /// The ridge of least GCV of those not below `least`: a logarithmic grid, then golden section around its best point.
+    /// The ridge of least GCV of those not below `least`: a logarithmic grid, then sections around its best point.
     pub fn choose_above(&self, least: f64) -> Result<GcvChoice> {
         let bound = self.form.bound();
         // Features that are all zero leave nothing to choose: any ridge gives the constant.
         let high = if bound > 0.0 { 100.0 * bound } else { 1.0 };
         let low = (1e-14 * high).max(self.floor).max(least).min(high);
         let at = |i: usize| low.ln() + (high / low).ln() * i as f64 / STEPS as f64;
-        let mut grid = Vec::with_capacity(STEPS + 1);
-        for first in (0..=STEPS).step_by(LANES) {
-            grid.extend(self.objectives(std::array::from_fn::<f64, LANES, _>(|n| at(first + n))));
+        let mut best: Option<(f64, usize)> = None;
+        let mut try_all = |steps: &[usize]| {
+            for steps in steps.chunks(LANES) {
+                let scores = self.objectives(std::array::from_fn::<f64, LANES, _>(|n| at(*steps.get(n).unwrap_or(&0))));
+                for (&step, score) in steps.iter().zip(scores).filter(|(_, score)| !score.is_nan()) {
+                    if best.is_none_or(|(least, _)| score < least) {
+                        best = Some((score, step));
+                    }
+                }
+            }
+            best.map(|(_, step)| step)
+        };
+        // Coarse, then fine.
+        let coarse: Vec<usize> = (0..=STEPS).step_by(STRIDE).collect();
+        if let Some(step) = try_all(&coarse) {
+            let near = (step + 1).saturating_sub(STRIDE)..(step + STRIDE).min(STEPS + 1);
+            try_all(&near.filter(|&other| other != step).collect::<Vec<_>>());
         }
-        grid.truncate(STEPS + 1);
-        let best = grid
-            .into_iter()
-            .enumerate()
-            .filter(|(_, score)| !score.is_nan())
-            .min_by(|a, b| a.1.total_cmp(&b.1))
-            .ok_or(Error::Internal("no ridge has a generalised cross-validation score"))?
-            .0;
+        let best = best.ok_or(Error::Internal("no ridge has a generalised cross-validation score"))?.1;
+        // The interval around the best of LANES points in it has two of LANES + 1 parts.
         let (mut a, mut b) = (at(best.saturating_sub(1)), at((best + 1).min(STEPS)));
-        let ratio = (5f64.sqrt() - 1.0) / 2.0;
         for _ in 0..SECTIONS {
-            let (left, right) = (b - ratio * (b - a), a + ratio * (b - a));
-            let [on_the_left, on_the_right] = self.objectives([left, right]);
-            if on_the_left <= on_the_right { b = right } else { a = left }
+            let part = (b - a) / (LANES + 1) as f64;
+            let points = std::array::from_fn::<f64, LANES, _>(|n| a + (n + 1) as f64 * part);
+            let scores = self.objectives(points);
+            let least = (0..LANES).min_by(|&m, &n| scores[m].total_cmp(&scores[n])).map_or(a, |n| points[n]);
+            (a, b) = (least - part, least + part);
         }
         Ok(self.at(((a + b) / 2.0).exp()))
     }

@@ -115,15 +115,13 @@ impl RecursiveRidge {
         let rounding = self.sums().rounding(self.dictionary(), AHEAD);
         let dictionary = self.dictionary().with_leverage_ridge(rounding.nugget.max(f64::MIN_POSITIVE))?;
         let floor = rounding.ridge_floor;
-        let (chosen, higher) = match self.scored(&dictionary, ridge) {
+        let scored = match self.scored(&dictionary, ridge) {
             Err(Error::NotPositiveDefinite { .. }) => return self.rescue(&dictionary, floor).map(|()| None),
-            scored => {
-                let scored = scored?;
-                (scored.above(floor)?, scored.above(2.0 * floor)?)
-            }
+            scored => scored?,
         };
+        let chosen = scored.above(floor)?;
         // At the floor, what a smaller ridge would bring is judged by what the last halving brought.
-        let precise = chosen.ridge < AT_FLOOR * floor && !higher.no_worse_than(&chosen, floor);
+        let precise = chosen.ridge < AT_FLOOR * floor && !scored.above(2.0 * floor)?.no_worse_than(&chosen, floor);
         let sums = if precise {
             self.sums().to_features_of(Whitening::new(self.kernel(), &dictionary, None)?)?
         } else {

@@ -26,11 +26,11 @@ pub use bandwidth::{SAMPLE as BANDWIDTH_SAMPLE, alignment_bandwidth, alignment_g
 pub use calibrate::fit_calibration;
 pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
-pub use left_out::left_out_outputs;
+pub use left_out::{SummedRows, left_out_outputs};
 pub use loss::Loss;
 pub use moving::move_sums;
 pub use nystrom::{NystromFit, NystromSums};
-pub use press::{gcv_ridge, press_ridge};
+pub use press::press_ridge;
 pub use recursive::{Block, Innovations, RecursiveRidge};
 pub use rowwise::RowwiseRidge;
 pub use settings::{Ridge, SolverOptions};

@@ -84,7 +84,7 @@ pub(super) struct Beside {
     pub(super) mean: Mat<f64>,
     pub(super) cross: Mat<f64>,
     pub(super) squares: Vec<f64>,
-    pub(super) whitening: Whitening,
+    pub(super) whitening: Arc<Whitening>,
     pub(super) floor: f64,
     pub(super) captured: f64,
 }
@@ -135,13 +135,17 @@ impl NystromSums {
     /// unspecified state.
     pub fn add(&mut self, mut block: MatMut<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
         self.to_features(block.as_mut());
-        let block = block.as_ref();
+        self.add_features(block.as_ref(), targets, energy);
+    }
+
+    /// [`add`](Self::add) of rows of what is summed: kernels with the atoms, unless features are.
+    pub fn add_features(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
         self.gram.add(block);
         add_column_products(block, targets, &mut self.feature_sum, &mut self.cross);
         self.add_targets(targets, energy);
     }
 
-    /// [`add`](Self::add) of packed rows of what is summed: kernels with the atoms, unless features are.
+    /// [`add_features`](Self::add_features) of packed rows.
     pub fn add_packed(&mut self, rows: &PackedRows, targets: MatRef<'_, f64>, energy: f64) {
         self.gram.add_packed(rows);
         rows.add_column_products(targets, &mut self.feature_sum, &mut self.cross);
@@ -292,6 +296,11 @@ impl NystromSums {
         self.rows += rows;
     }
 
+    /// Number of atoms.
+    pub fn atoms(&self) -> usize {
+        self.gram.dim()
+    }
+
     /// Number of targets.
     pub fn targets(&self) -> usize {
         self.target_sum.len()
@@ -310,7 +319,7 @@ impl NystromSums {
         Ok(self.path(features.gram, &features.beside, intercept))
     }
 
-    fn path(&self, gram: Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
+    pub(super) fn path(&self, gram: Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
         let (cross, squares) = (beside.cross.clone(), beside.squares.clone());
         RidgePath::from_sums(gram, cross, squares, self.seen(), intercept, beside.floor.max(self.inherited_floor))
     }
@@ -333,22 +342,19 @@ impl NystromSums {
         let atoms = dictionary.len();
         let mut gram = self.gram.to_lower();
         let (whitening, floor) = match &self.whitening {
-            Some(whitening) => {
-                let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (atoms as f64).sqrt();
-                (Whitening::clone(whitening), floor)
-            }
+            Some(whitening) => (Arc::clone(whitening), feature_floor(&gram)),
             None if self.levelling.is_some() => {
                 let own = Some(dictionary.leverage_ridge());
                 let rounding = Rounding::new(lower_norm(gram.as_ref()), atoms, self.weight, 1.0, own);
                 let whitening = self.levelled_whitening(kernel, dictionary)?;
                 whitening.factor.both_sides_in_place(gram.as_mut());
-                (whitening, rounding.ridge_floor)
+                (Arc::new(whitening), rounding.ridge_floor)
             }
             None => {
                 let rounding = self.scaled(&mut gram, dictionary);
                 let whitening = Whitening::new(kernel, dictionary, Some(rounding.nugget))?;
                 whitening.factor.both_sides_in_place(gram.as_mut());
-                (whitening, rounding.ridge_floor)
+                (Arc::new(whitening), rounding.ridge_floor)
             }
         };
         let captured = (0..atoms).map(|i| gram[(i, i)]).sum::<f64>() / self.energy;
@@ -368,7 +374,7 @@ impl NystromSums {
 
     pub(super) fn beside_in_features(
         &self,
-        whitening: Whitening,
+        whitening: Arc<Whitening>,
         floor: f64,
         captured: f64,
         intercept: bool,
@@ -469,6 +475,7 @@ impl NystromSums {
             (0..atoms).for_each(|i| coefficients[(i, t)] *= weights[i]);
         }
         let jitter = whitening.factor.jitter().max(posterior.jitter());
+        let whitening = Arc::unwrap_or_clone(whitening);
         let uncertainty = Uncertainty::Nystrom(NystromPosterior {
             weights: whitening.weights,
             whitening: whitening.factor,
@@ -491,11 +498,17 @@ impl NystromSums {
     }
 }
 
+/// The smallest ridge that rounding errors of sums of features allow, from the lower triangle of Σφφᵀ.
+pub(super) fn feature_floor(gram: &Mat<f64>) -> f64 {
+    1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (gram.nrows() as f64).sqrt()
+}
+
 /// ΣXXᵀ − n x̄x̄ᵀ, the lower triangle of it.
 pub(super) fn subtract_means(gram: &mut Mat<f64>, mean: &Mat<f64>, n: f64) {
     let means: Vec<f64> = mean.col(0).iter().copied().collect();
     for (j, column) in gram.as_mut().col_iter_mut().enumerate() {
         let step = n * means[j];
-        column.iter_mut().zip(&means).skip(j).for_each(|(value, mean)| *value -= step * mean);
+        let below = column.subrows_mut(j, means.len() - j);
+        below.iter_mut().zip(&means[j..]).for_each(|(value, mean)| *value -= step * mean);
     }
 }

@@ -9,11 +9,9 @@ use faer::{Mat, MatRef};
 use pulp::Simd;
 use rayon::prelude::*;
 
-use super::gcv::RidgePath;
 use crate::error::{Error, Result};
 use crate::linalg::{
-    Cholesky, GramSum, PackedRows, PackedTriangle, ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, lower_norm,
-    multiply_add, product, vectorised,
+    GramSum, ShiftedTridiagonal, Tridiagonal, Vectorised, add_scaled, centre_columns, multiply_add, product, vectorised,
 };
 
 /// Ridges to choose from, down from the largest.
@@ -66,67 +64,6 @@ pub fn press_ridge(features: MatRef<'_, f64>, codes: &[f64], floor: f64) -> Resu
     }
 }
 
-/// The ridge of least generalised cross-validation for the same, and the errors of all rows left out: where they are to be
-/// compared, and the ridge does not matter much, in less time. At one ridge the leverages follow from one triangular solve,
-/// h = 1/n + ‖L⁻¹φ‖² with LLᵀ = Σφφᵀ + μI, which is half the work of turning all rows.
-pub fn gcv_ridge(features: MatRef<'_, f64>, codes: &[f64]) -> Result<(f64, Vec<f64>)> {
-    let Centred { mut features, targets, mut gram, floor } = Centred::new(features, codes)?;
-    let (count, outputs) = targets.shape();
-    let cross = product(features.transpose(), targets.as_ref());
-    let squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
-    let path = RidgePath::from_sums(gram.clone(), cross.clone(), squares, count as f64, true, floor);
-    let ridge = path.choose()?.ridge;
-    (0..gram.nrows()).for_each(|i| gram[(i, i)] += ridge);
-    let factor = Cholesky::new(gram.as_ref(), "regularised sums")?;
-    let mut theta = cross;
-    factor.solve_in_place(theta.as_mut());
-    let fitted = product(features.as_ref(), theta.as_ref());
-    let mut solved = PackedRows::default();
-    PackedTriangle::of(factor.factor()).solve(features.as_ref(), &mut solved);
-    solved.write_transposed(features.as_mut());
-    let mut leverages = vec![1.0 / count as f64; count];
-    for column in features.col_iter() {
-        leverages.iter_mut().zip(column.iter()).for_each(|(leverage, value)| *leverage += value * value);
-    }
-    let error = |i: usize, t: usize| (targets[(i, t)] - fitted[(i, t)]) / (1.0 - leverages[i]).max(LEAST_REST);
-    Ok((ridge, (0..count * outputs).map(|place| error(place / outputs, place % outputs)).collect()))
-}
-
-/// Rows of features and targets without their means, and the sums of the features.
-struct Centred {
-    features: Mat<f64>,
-    targets: Mat<f64>,
-    /// Σφφᵀ, its lower triangle.
-    gram: Mat<f64>,
-    /// Smallest ridge that rounding errors of the sums allow.
-    floor: f64,
-}
-
-impl Centred {
-    fn new(features: MatRef<'_, f64>, codes: &[f64]) -> Result<Self> {
-        let (count, width) = (features.nrows(), features.ncols());
-        let outputs = codes.len() / count.max(1);
-        if outputs == 0 || codes.len() != count * outputs {
-            return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
-        }
-        let centre = |matrix: &mut Mat<f64>| {
-            for column in matrix.as_mut().col_iter_mut() {
-                let mean = column.as_ref().iter().sum::<f64>() / count as f64;
-                column.iter_mut().for_each(|v| *v -= mean);
-            }
-        };
-        let mut features = features.to_owned();
-        centre(&mut features);
-        let mut targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
-        centre(&mut targets);
-        let mut gram = GramSum::new(width);
-        gram.add(features.as_ref());
-        let gram = gram.to_lower();
-        let floor = 1e3 * f64::EPSILON * lower_norm(gram.as_ref()) / (width as f64).sqrt();
-        Ok(Self { features, targets, gram, floor })
-    }
-}
-
 /// Rows of features without their means, in the basis in which their sums are tridiagonal, and centred targets.
 struct Turned {
     form: Tridiagonal,
@@ -138,8 +75,18 @@ struct Turned {
 
 impl Turned {
     fn new(features: MatRef<'_, f64>, codes: &[f64]) -> Result<Self> {
-        let Centred { mut features, targets, gram, .. } = Centred::new(features, codes)?;
-        let form = Tridiagonal::reduce(gram, features.as_mut().transpose_mut());
+        let count = features.nrows();
+        let outputs = codes.len() / count.max(1);
+        if outputs == 0 || codes.len() != count * outputs {
+            return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
+        }
+        let mut features = features.to_owned();
+        centre_columns(features.as_mut());
+        let mut targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
+        centre_columns(targets.as_mut());
+        let mut gram = GramSum::new(features.ncols());
+        gram.add(features.as_ref());
+        let form = Tridiagonal::reduce(gram.to_lower(), features.as_mut().transpose_mut());
         let cross = product(features.transpose(), targets.as_ref());
         Ok(Self { form, features, targets, cross })
     }
@@ -237,21 +184,6 @@ mod tests {
     use crate::sketch::Dictionary;
     use crate::solver::{NystromSums, Ridge, SolverOptions, left_out_outputs};
 
-    /// Columns of zeros, a constant and two that are the same: sums of them have no inverse, and no trial may fail for it.
-    #[test]
-    fn features_that_depend_on_each_other_leave_finite_errors() {
-        let mut rng = Generator::new(7);
-        let values: Vec<f64> = (0..50).map(|_| rng.normal()).collect();
-        let features = Mat::from_fn(50, 4, |i, j| [0.0, 3.0, values[i], values[i]][j]);
-        let codes: Vec<f64> = values.iter().map(|x| 2.0 * x + 0.1 * rng.normal()).collect();
-        let (ridge, errors) = gcv_ridge(features.as_ref(), &codes).unwrap();
-        assert!(ridge > 0.0 && errors.len() == 50 && errors.iter().all(|e| e.abs() < 1.0), "{ridge} {errors:?}");
-        // Nothing but zeros: what is left out is predicted by the mean of the others.
-        let (_, errors) = gcv_ridge(Mat::zeros(50, 3).as_ref(), &codes).unwrap();
-        let mean = codes.iter().sum::<f64>() / 50.0;
-        assert!(errors.iter().zip(&codes).all(|(e, y)| (e - (y - mean) * 50.0 / 49.0).abs() < 1e-9));
-    }
-
     /// The oracle fits at each ridge and leaves rows out by the model's own leverages.
     #[test]
     fn no_ridge_near_it_or_far_has_less_left_out_error() {
@@ -281,11 +213,5 @@ mod tests {
             assert!(error(found) < error(factor * found), "{found} {factor}");
         }
         assert!(press_ridge(block.as_ref(), &codes, 1e9).unwrap().0 >= 1e9);
-        // By generalised cross-validation: that of the sums, and the errors of its own ridge.
-        let (found, errors) = gcv_ridge(block.as_ref(), &codes).unwrap();
-        let options = SolverOptions { ridge: Ridge::Auto, intercept: true };
-        let expected = sums.solve(&kernel, &dictionary, &options).unwrap().choice.ridge;
-        assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
-        assert!((errors.iter().map(|e| e * e).sum::<f64>() / error(found) - 1.0).abs() < 1e-6);
     }
 }

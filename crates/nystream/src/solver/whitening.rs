@@ -7,10 +7,13 @@ use faer::{Mat, MatMut, MatRef};
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::linalg::{Cholesky, PackedRows, PackedTriangle};
+use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
 /// Relative accuracy of kernel values.
 const KERNEL_ACCURACY: f64 = 1e-12;
+/// Rows whose features are made at once.
+const TURN: usize = 384;
 
 /// Maps kernels with the atoms to features.
 #[derive(Debug, Clone)]
@@ -105,6 +108,18 @@ impl Whitening {
         let packed = self.packed.get_or_init(|| PackedTriangle::of(self.factor.factor()));
         packed.solve(block.as_ref(), scratch);
         scratch.write_transposed(block);
+    }
+
+    /// Features of rows, a row each, into `out` (best column-major); `centres` are the atoms. In turns: what is in between stays
+    /// in the cache.
+    pub fn features(&self, kernel: &Kernel, rows: Rows, centres: &Centres, mut out: MatMut<'_, f64>) {
+        let (mut workspace, mut packed) = (KernelWorkspace::default(), PackedRows::default());
+        for start in (0..rows.len()).step_by(TURN) {
+            let part = rows.slice(start, (start + TURN).min(rows.len()));
+            let mut block = out.as_mut().subrows_mut(start, part.len());
+            kernel.block(part, centres, &mut workspace, block.as_mut());
+            self.apply_packed(block, &mut packed);
+        }
     }
 
     /// Bytes held.

@@ -6,13 +6,10 @@
 use faer::{Mat, MatMut, MatRef};
 
 use super::head::Kept;
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{PackedRows, product};
+use crate::kernel::{Centres, Kernel};
+use crate::linalg::product;
 use crate::sketch::Dictionary;
 use crate::solver::{NystromSums, RecursiveRidge, Whitening};
-
-/// Rows of a kernel block.
-const BLOCK: usize = 1024;
 
 /// Rows, and what sums over them need.
 pub(super) struct KeptFeatures<'a> {
@@ -31,17 +28,11 @@ pub(super) struct KeptFeatures<'a> {
 impl<'a> KeptFeatures<'a> {
     pub fn new(kernel: &Kernel, dictionary: &Dictionary, whitening: &'a Whitening, kept: &'a Kept, decay: f64) -> Self {
         let centres = Centres::new(dictionary.atoms().rows());
-        let (mut workspace, mut packed) = (KernelWorkspace::default(), PackedRows::default());
         let (rows, count) = (kept.rows.rows(), kept.len());
         let atoms = dictionary.len();
         let mut values = Mat::zeros(count, atoms + 1);
         values.as_mut().col_mut(atoms).fill(1.0);
-        for start in (0..count).step_by(BLOCK) {
-            let part = rows.slice(start, (start + BLOCK).min(count));
-            let mut block = values.as_mut().submatrix_mut(start, 0, part.len(), atoms);
-            kernel.block(part, &centres, &mut workspace, block.as_mut());
-            whitening.apply_packed(block, &mut packed);
-        }
+        whitening.features(kernel, rows, &centres, values.as_mut().subcols_mut(0, atoms));
         let mut diagonals = vec![0.0; count];
         kernel.diagonals(rows, &mut diagonals);
         let weights = (0..count).map(|i| kept.weights[i] * decay.powf((count - 1 - i) as f64)).collect();
@@ -75,6 +66,11 @@ impl<'a> KeptFeatures<'a> {
         let passed = (0..taught.len()).filter(|&i| !taught[i]);
         sums.pass_over(passed.clone().map(|i| self.weights[i]).sum(), passed.count() as u64);
         sums
+    }
+
+    /// What every row counts.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
     }
 
     /// What a learner of these features predicts of the rows, row-major.
