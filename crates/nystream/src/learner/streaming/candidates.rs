@@ -62,27 +62,29 @@ pub(super) fn candidates(options: &StreamingOptions, kept: &Kept, chosen: Chosen
     let both = |factor: f64| options.budget <= BOTH_METHODS && NEAR.contains(&factor);
     let pairs = FACTORS.into_iter().flat_map(|factor| METHODS.map(|other| (factor, other)));
     let mut pairs: Vec<Pair> = pairs.filter(|&(factor, other)| other == method || both(factor)).collect();
-    let mut candidates = Vec::new();
+    let (mut candidates, mut tried) = (Vec::new(), Vec::new());
     loop {
-        let wanted =
-            if options.tries_all() { std::mem::take(&mut pairs) } else { next(&candidates, method, &mut pairs) };
+        let wanted = if options.tries_all() { std::mem::take(&mut pairs) } else { next(&tried, method, &mut pairs) };
         if wanted.is_empty() {
             break;
         }
-        candidates.extend(fitted(options, kept, bandwidth, wanted)?);
-    }
-    if options.short_start() {
-        keep_the_best(&mut candidates);
+        let found = fitted(options, kept, bandwidth, wanted)?;
+        tried.extend(found.iter().map(|new| ((new.factor, new.method), new.judged.error())));
+        candidates.extend(found);
+        if options.short_start() {
+            // At once: the next ones take their memory.
+            keep_the_best(&mut candidates);
+        }
     }
     drop_behind(&mut candidates);
     Ok(candidates)
 }
 
 /// Takes the best so far (at first: what the head chose) and its neighbours out of `pairs`, and its own bandwidth with other
-/// atoms.
-fn next(candidates: &[Candidate], method: DictionaryMethod, pairs: &mut Vec<Pair>) -> Vec<Pair> {
-    let ours = candidates.iter().filter(|candidate| candidate.method == method);
-    let best = ours.min_by(|a, b| a.judged.error().total_cmp(&b.judged.error())).map_or(1.0, |best| best.factor);
+/// atoms. `tried` are pairs and their errors.
+fn next(tried: &[(Pair, f64)], method: DictionaryMethod, pairs: &mut Vec<Pair>) -> Vec<Pair> {
+    let ours = tried.iter().filter(|((_, other), _)| *other == method);
+    let best = ours.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(1.0, |((factor, _), _)| *factor);
     let near = |&mut (factor, other): &mut Pair| {
         let apart = (factor / best).max(best / factor);
         if other == method { apart < NEXT } else { apart == 1.0 }
@@ -138,7 +140,7 @@ mod tests {
     fn a_climb_goes_on_beside_the_best_until_both_sides_are_known() {
         let all = FACTORS.into_iter().flat_map(|factor| METHODS.map(|method| (factor, method)));
         let mut pairs: Vec<Pair> = all.collect();
-        let mut candidates = Vec::new();
+        let mut tried = Vec::new();
         let rounds: [&[(Pair, f64)]; 3] = [
             // Other atoms that do better do not lead anywhere: they are compared at the best bandwidth only.
             &[
@@ -151,9 +153,9 @@ mod tests {
             &[],
         ];
         for expected in rounds {
-            let wanted = next(&candidates, Uniform, &mut pairs);
+            let wanted = next(&tried, Uniform, &mut pairs);
             assert_eq!(wanted, expected.iter().map(|(pair, _)| *pair).collect::<Vec<_>>());
-            candidates.extend(expected.iter().map(|&(pair, error)| candidate(pair, Judged::Expected(error))));
+            tried.extend_from_slice(expected);
         }
     }
 
