@@ -3,13 +3,14 @@
 //! A. Rahimi, B. Recht, "Random features for large-scale kernel machines", NIPS 2007. Frequencies are drawn from the kernel's
 //! spectrum: normal for the Gaussian, multivariate t for Laplacian (1 degree of freedom) and Matérn (3 and 5) kernels.
 //!
-//! Departures from the paper: a sine and a cosine for each frequency, not one cosine with a random phase.
+//! Departures from the paper: a sine and a cosine for each frequency, not one cosine with a random phase; frequencies are
+//! drawn to single precision.
 
 use pulp::Simd;
 
 use super::sincos::{LARGEST, sin_cos_lanes, sin_cos_registers};
 use super::spec::Kernel;
-use super::vector::{LANES, Lanes, Vectorised, multiply_add, vectorised};
+use super::vector::{LANES, Vectorised, multiply_add, vectorised};
 use crate::error::{Error, Result};
 use crate::random::Generator;
 use crate::rows::Row;
@@ -26,7 +27,7 @@ const MOST_BYTES: u64 = 1 << 30;
 /// Frequencies, all of them for a column, then all for the next, filled up with zeros to whole groups of 32.
 #[derive(Debug, Clone)]
 pub struct RandomFeatures {
-    columns: Vec<Lanes>,
+    columns: Vec<Group>,
     features: usize,
     frequencies: usize,
     /// 1/√frequencies
@@ -34,6 +35,12 @@ pub struct RandomFeatures {
     /// The largest norm of a frequency.
     largest: f64,
 }
+
+/// Frequencies that stand together, in single precision: they are random anyway, and reading them from the second cache takes
+/// longer than multiplying by them.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(64))]
+struct Group([f32; LANES]);
 
 impl RandomFeatures {
     /// Draws frequencies for rows of `features` columns.
@@ -50,12 +57,12 @@ impl RandomFeatures {
         };
         let groups = frequencies.div_ceil(LANES);
         let numbers = groups.saturating_mul(features);
-        let needed_bytes = (numbers as u64).saturating_mul(size_of::<Lanes>() as u64);
+        let needed_bytes = (numbers as u64).saturating_mul(size_of::<Group>() as u64);
         if needed_bytes > MOST_BYTES {
             let advice = "use fewer random features, or a learner that keeps rows";
             return Err(Error::TooLarge { what: "frequencies", needed_bytes, allowed_bytes: MOST_BYTES, advice });
         }
-        let mut columns = vec![Lanes::ZERO; numbers];
+        let mut columns = vec![Group([0.0; LANES]); numbers];
         let mut largest: f64 = 0.0;
         for i in 0..frequencies {
             let mut scale = 1.0 / kernel.bandwidth().unwrap_or(1.0);
@@ -65,9 +72,9 @@ impl RandomFeatures {
             }
             let mut squares: f64 = 0.0;
             for k in 0..features {
-                let frequency = scale * rng.normal();
+                let frequency = (scale * rng.normal()) as f32;
                 columns[k * groups + i / LANES].0[i % LANES] = frequency;
-                squares += frequency * frequency;
+                squares += f64::from(frequency).powi(2);
             }
             largest = largest.max(squares.sqrt());
         }
@@ -106,7 +113,7 @@ impl RandomFeatures {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.columns.capacity() * size_of::<Lanes>()
+        self.columns.capacity() * size_of::<Group>()
     }
 }
 
@@ -128,7 +135,7 @@ impl Vectorised for FeatureTask<'_> {
         let fast = FMA && small && HALF.is_multiple_of(ABREAST * S::F64_LANES);
         // Angles take the places of the sines; there are none past the last half of a group that has a frequency.
         let used = if fast { map.frequencies.next_multiple_of(HALF) } else { sines.len() };
-        map.angles::<FMA, S>(simd, x, &mut sines[..used]);
+        map.angles::<FMA>(x, &mut sines[..used]);
         if fast {
             sines[used..].fill(0.0);
             let (for_sines, for_cosines) = weights.split_at(weights.len() / 2);
@@ -161,7 +168,7 @@ impl Vectorised for FeatureTask<'_> {
 impl RandomFeatures {
     /// Inner products of a row with the first frequencies, a multiple of [`HALF`].
     #[inline(always)]
-    fn angles<const FMA: bool, S: Simd>(&self, simd: S, x: Row, out: &mut [f64]) {
+    fn angles<const FMA: bool>(&self, x: Row, out: &mut [f64]) {
         let groups = self.frequencies.div_ceil(LANES);
         let column = |k: usize| &self.columns[k * groups..(k + 1) * groups];
         match within(x, self.features) {
@@ -169,13 +176,13 @@ impl RandomFeatures {
             Row::Dense(point) => {
                 for (g, values) in point.chunks(COLUMNS).enumerate() {
                     let columns = first_few(values.len(), |i| column(g * COLUMNS + i));
-                    add_columns::<FMA, S>(simd, columns, values, g > 0, out);
+                    add_columns::<FMA>(columns, values, g > 0, out);
                 }
             }
             Row::Sparse { indices, values } => {
                 for (g, (indices, values)) in indices.chunks(COLUMNS).zip(values.chunks(COLUMNS)).enumerate() {
                     let columns = first_few(values.len(), |i| column(indices[i] as usize));
-                    add_columns::<FMA, S>(simd, columns, values, g > 0, out);
+                    add_columns::<FMA>(columns, values, g > 0, out);
                 }
             }
         }
@@ -184,58 +191,37 @@ impl RandomFeatures {
 
 /// Of fewer columns the last is taken again; there will be no value for it.
 #[inline(always)]
-fn first_few<'a>(len: usize, column: impl Fn(usize) -> &'a [Lanes]) -> [&'a [Lanes]; COLUMNS] {
+fn first_few<'a>(len: usize, column: impl Fn(usize) -> &'a [Group]) -> [&'a [Group]; COLUMNS] {
     std::array::from_fn(|i| column(i.min(len - 1)))
 }
 
 /// Values times the frequencies of columns, added to the sums if there are any yet.
 #[inline(always)]
-fn add_columns<const FMA: bool, S: Simd>(
-    simd: S,
-    columns: [&[Lanes]; COLUMNS],
-    values: &[f64],
-    begun: bool,
-    sums: &mut [f64],
-) {
+fn add_columns<const FMA: bool>(columns: [&[Group]; COLUMNS], values: &[f64], begun: bool, sums: &mut [f64]) {
     let values: [f64; COLUMNS] = std::array::from_fn(|i| values.get(i).copied().unwrap_or(0.0));
     let (whole, half) = sums.as_chunks_mut::<LANES>();
     // Of the same length, as the compiler then knows.
     let firsts = columns.map(|column| &column[..whole.len()]);
     for (g, sums) in whole.iter_mut().enumerate() {
-        add_group::<FMA, S, LANES>(simd, firsts.map(|column| &column[g].0), &values, begun, sums);
+        add_group::<FMA, LANES>(firsts.map(|column| &column[g].0), &values, begun, sums);
     }
     if let Some(sums) = half.first_chunk_mut::<HALF>() {
         let lasts = columns.map(|column| &column[whole.len()].0.as_chunks::<HALF>().0[0]);
-        add_group::<FMA, S, HALF>(simd, lasts, &values, begun, sums);
+        add_group::<FMA, HALF>(lasts, &values, begun, sums);
     }
 }
 
 /// The same of a group, or of half a group.
 #[inline(always)]
-fn add_group<const FMA: bool, S: Simd, const N: usize>(
-    simd: S,
-    columns: [&[f64; N]; COLUMNS],
+fn add_group<const FMA: bool, const N: usize>(
+    columns: [&[f32; N]; COLUMNS],
     values: &[f64; COLUMNS],
     begun: bool,
     sums: &mut [f64; N],
 ) {
-    let (registers, rest) = S::as_mut_simd_f64s(sums);
-    if !FMA || !rest.is_empty() {
-        for i in 0..N {
-            let sum = if begun { sums[i] } else { 0.0 };
-            sums[i] = (0..COLUMNS).fold(sum, |sum, c| multiply_add::<FMA>(columns[c][i], values[c], sum));
-        }
-        return;
-    }
-    let spread = values.map(|value| simd.splat_f64s(value));
-    for (i, register) in registers.iter_mut().enumerate() {
-        let number = |c: usize| S::as_simd_f64s(columns[c]).0[i];
-        let first = simd.mul_f64s(number(0), spread[0]);
-        let mut sum = if begun { simd.mul_add_f64s(number(0), spread[0], *register) } else { first };
-        for c in 1..COLUMNS {
-            sum = simd.mul_add_f64s(number(c), spread[c], sum);
-        }
-        *register = sum;
+    for i in 0..N {
+        let sum = if begun { sums[i] } else { 0.0 };
+        sums[i] = (0..COLUMNS).fold(sum, |sum, c| multiply_add::<FMA>(f64::from(columns[c][i]), values[c], sum));
     }
 }
 
@@ -335,7 +321,7 @@ mod tests {
                 let (mut sum, groups) = (0.0, frequencies.div_ceil(LANES));
                 let (sines, cosines) = out.split_at(out.len() / 2);
                 for i in 0..sines.len() {
-                    let at = |k: usize| map.columns[k * groups + i / LANES].0[i % LANES];
+                    let at = |k: usize| f64::from(map.columns[k * groups + i / LANES].0[i % LANES]);
                     let angle = at(1).mul_add(x[1], at(0) * x[0]);
                     let expected = if i < frequencies { angle.sin_cos() } else { (0.0, 0.0) };
                     let scale = (frequencies as f64).sqrt();
