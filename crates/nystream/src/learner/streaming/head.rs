@@ -18,9 +18,6 @@ use crate::solver::{Loss, RecursiveRidge, Ridge, SummedRows, Whitening, press_ri
 pub(super) const FIRST_CHOICE: usize = 8;
 /// Most rows for which the ridge is chosen by leaving out one at a time; more: by generalised cross-validation.
 const MOST_LEFT_OUT: usize = 2048;
-/// Rows a feature from which on a ridge by generalised cross-validation, raised if rows left out ask for it, is as good as the
-/// best of all by rows left out, in half the time.
-const MANY_A_FEATURE: usize = 4;
 /// Ridges below are rounding.
 const LEAST_RIDGE: f64 = 1e-12;
 /// Relative accuracy of kernel values: the γ of precise sums.
@@ -131,7 +128,7 @@ impl Kept {
 /// soon, and with 1,000 atoms leaving out each of 2,048 rows took longer than all before it. (With as few from 256 rows on
 /// cpusmall, 400 atoms, had 1.29 instead of 1.22 thousandths of squared error.)
 fn atoms_for(budget: usize, rows: usize) -> usize {
-    budget.min(rows / if rows < MOST_LEFT_OUT { 2 } else { MANY_A_FEATURE }).max(1)
+    budget.min(rows / if rows < MOST_LEFT_OUT { 2 } else { 4 }).max(1)
 }
 
 /// What is known of a learner's errors on the rows it was fitted to.
@@ -208,7 +205,8 @@ pub(super) fn with_kernel(
     let (ridge, judged) = match options.ridge {
         Ridge::Fixed(ridge) => (ridge, Judged::Not),
         Ridge::Auto if kept.len() <= MOST_LEFT_OUT => {
-            let (ridge, errors) = if options.tries_all() || kept.len() < MANY_A_FEATURE * sums.atoms() {
+            // With few atoms the best ridge of all takes little time, and where it is larger, fewer digits are lost.
+            let (ridge, errors) = if options.tries_all() {
                 press_ridge(features.values(), &kept.codes, LEAST_RIDGE)?
             } else {
                 let codes = kept.code_matrix(0, kept.len());
