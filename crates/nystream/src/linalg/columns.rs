@@ -1,6 +1,6 @@
 //! Columns of a tall block: inner products with a few vectors, in one reading of the block; their means taken away.
 
-use faer::{MatMut, MatRef};
+use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
@@ -33,17 +33,11 @@ pub fn add_column_products(block: MatRef<'_, f64>, vectors: MatRef<'_, f64>, sum
 }
 
 /// Takes its mean away from every column.
-pub(crate) fn centre_columns(block: MatMut<'_, f64>) {
-    let count = block.nrows() as f64;
-    for column in block.col_iter_mut() {
-        match column.try_as_col_major_mut() {
-            Some(column) => {
-                let column = column.as_slice_mut();
-                let mean = total(column) / count;
-                column.iter_mut().for_each(|v| *v -= mean);
-            }
-            None => debug_assert!(false, "columns are contiguous"),
-        }
+pub(crate) fn centre_columns(matrix: &mut Mat<f64>) {
+    for j in 0..matrix.ncols() {
+        let column = matrix.col_as_slice_mut(j);
+        let mean = total(column) / column.len() as f64;
+        column.iter_mut().for_each(|v| *v -= mean);
     }
 }
 
@@ -70,7 +64,6 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use faer::Mat;
 
     #[test]
     fn sums_and_products_equal_the_matrix_products() {

@@ -208,6 +208,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn rows_in_turns_give_the_bits_of_all_at_once() {
+        let mut rng = crate::random::Generator::new(12);
+        for rows in [MOST_ROWS + 1, 1000, 1152, 1153, 2500] {
+            let block = Mat::from_fn(rows, 30, |_, _| rng.normal());
+            let (mut turns, mut once, mut packed) = (GramSum::new(30), GramSum::new(30), PackedRows::default());
+            turns.add(block.as_ref());
+            packed.load(block.as_ref(), false);
+            once.add_packed(&packed);
+            assert_eq!(turns.to_matrix(), once.to_matrix(), "{rows}");
+        }
+    }
+
+    #[test]
     fn sums_equal_the_naive_product_on_any_number_of_threads() {
         let mut rng = crate::random::Generator::new(11);
         let blocks: Vec<Mat<f64>> = [300, 7, 129].map(|rows| Mat::from_fn(rows, 301, |_, _| rng.normal())).into();

@@ -242,6 +242,7 @@ impl Vectorised for Distances<'_> {
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, _simd: S) {
         let Self { rows, centre, out } = self;
+        out.fill(0.0);
         let mut done = 0;
         for (height, part) in rows.parts() {
             let centre = &centre[done..done + height];
@@ -254,9 +255,7 @@ impl Vectorised for Distances<'_> {
                         sums[q] = multiply_add::<FMA>(apart, apart, sums[q]);
                     }
                 }
-                // Past the first part the sums so far are in `out`.
-                let before = if done == 0 { 0.0 } else { 1.0 };
-                out.iter_mut().zip(sums).for_each(|(out, sum)| *out = before * *out + sum);
+                out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
             }
             done += height;
         }
@@ -394,7 +393,8 @@ mod tests {
                 assert!(filled.parts().eq(loaded.parts()), "{rows} {dim} {strip}");
             }
             let centre: Vec<f64> = (0..rows).map(|i| 0.1 * i as f64).collect();
-            let mut distances = vec![0.0; dim];
+            // What stood there before must not matter.
+            let mut distances = vec![f64::INFINITY; dim];
             filled.squared_distances(&centre, &mut distances);
             for (column, found) in block.col_iter().zip(&distances) {
                 let expected: f64 = column.iter().zip(&centre).map(|(a, b)| (a - b).powi(2)).sum();

@@ -81,9 +81,9 @@ impl Turned {
             return Err(Error::Shape { what: "codes", found: codes.len(), expected: count });
         }
         let mut features = features.to_owned();
-        centre_columns(features.as_mut());
+        centre_columns(&mut features);
         let mut targets = Mat::from_fn(count, outputs, |i, t| codes[i * outputs + t]);
-        centre_columns(targets.as_mut());
+        centre_columns(&mut targets);
         let mut gram = GramSum::new(features.ncols());
         gram.add(features.as_ref());
         let form = Tridiagonal::reduce(gram.to_lower(), features.as_mut().transpose_mut());
