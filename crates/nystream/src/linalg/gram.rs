@@ -8,7 +8,7 @@ use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
-use super::packed_rows::PackedRows;
+use super::packed_rows::{BLOCK, PackedRows};
 use super::rank_update::{Area, STRIP, add_products};
 use crate::error::{Error, Result};
 
@@ -137,11 +137,8 @@ impl GramSum {
     /// Writes the entries (j, j), (j + 1, j), … of column j.
     pub fn write_column(&self, j: usize, out: &mut [f64]) {
         let (side, place) = (j / TILE, j % TILE);
-        let sides = self.dim.div_ceil(TILE);
-        // Columns of tiles before this one have one tile less each.
-        let first = side * sides - side * side.saturating_sub(1) / 2;
         let mut done = 0;
-        for Tile { area, data } in &self.tiles[first..first + sides - side] {
+        for Tile { area, data } in &self.tiles[self.first_tile(side)..self.first_tile(side + 1)] {
             // In the tile on the diagonal only the rows from the diagonal on.
             let mut row = if area.row == area.col { place } else { 0 };
             while row < area.height {
@@ -157,6 +154,30 @@ impl GramSum {
                 row = next;
             }
         }
+    }
+
+    /// An entry of the diagonal.
+    pub fn diagonal(&self, i: usize) -> f64 {
+        let Tile { area, data } = &self.tiles[self.first_tile(i / TILE)];
+        data[area.place(i % TILE, i % TILE)]
+    }
+
+    /// Where the tiles of a column of tiles begin: each column before it has one less than the one before.
+    fn first_tile(&self, side: usize) -> usize {
+        side * self.dim.div_ceil(TILE) - side * side.saturating_sub(1) / 2
+    }
+
+    /// The entries from a row and a column on, 8 rows of a column after the other, as [`Patches`](super::Patches) reads them;
+    /// fewer columns than a patch has at the right margin, none outside.
+    #[inline]
+    pub fn patch(&self, row: usize, col: usize) -> &[[f64; STRIP]] {
+        if row >= self.dim || col >= self.dim {
+            return &[];
+        }
+        let (across, down) = (col / TILE, row / TILE);
+        let Tile { area, data } = &self.tiles[self.first_tile(across) + down - across];
+        let from = area.place(row % TILE, col % TILE);
+        &data[from..].as_chunks().0[..(area.width - col % TILE).min(BLOCK)]
     }
 
     /// The lower triangle, zeros above it.

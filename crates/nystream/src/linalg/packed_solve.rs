@@ -10,11 +10,12 @@ use pulp::Simd;
 use rayon::prelude::*;
 
 use super::PARALLEL_WORK;
+use super::aligned::Aligned;
 use super::packed_rows::{BLOCK, PANEL, PackedRows};
 use super::rank_update::{OnPanels, STRIP, add_columns, on_panels};
 
 /// Panels of rows in a block.
-const PANELS: usize = BLOCK / PANEL;
+pub(super) const PANELS: usize = BLOCK / PANEL;
 /// Columns of a product of the innermost loop.
 const WIDTH: usize = 6;
 /// Panels of columns of B that are solved together.
@@ -23,25 +24,24 @@ const GROUP: usize = 12;
 /// A lower triangular matrix, packed for solving with many columns.
 #[derive(Debug, Clone, Default)]
 pub struct PackedTriangle {
-    dim: usize,
+    pub(super) dim: usize,
     /// For every block of rows its panels of four, and in each a column after the other: of L up to the square on the
     /// diagonal, then of the inverse of the square.
-    numbers: Vec<f64>,
+    pub(super) numbers: Aligned<PANEL>,
 }
 
-/// Where block `g` begins.
-fn start(g: usize) -> usize {
-    BLOCK * BLOCK * (g * (g + 1) / 2)
+/// Where block `g` begins, in columns of panels.
+pub(super) fn start(g: usize) -> usize {
+    BLOCK * PANELS * (g * (g + 1) / 2)
 }
 
 impl PackedTriangle {
     /// Takes the lower triangle of a matrix in place of the one before.
     pub fn load(&mut self, lower: MatRef<'_, f64>) {
-        self.dim = lower.nrows();
+        self.reshape(lower.nrows());
         let blocks = self.dim.div_ceil(BLOCK);
-        self.numbers.resize(start(blocks), 0.0);
         for g in 0..blocks {
-            load_block(lower, g * BLOCK, self.numbers[start(g)..start(g + 1)].as_chunks_mut().0);
+            load_block(lower, g * BLOCK, &mut self.numbers[start(g)..start(g + 1)]);
         }
     }
 
@@ -78,9 +78,23 @@ impl PackedTriangle {
         }
     }
 
+    /// Makes room for so many rows.
+    pub(super) fn reshape(&mut self, dim: usize) {
+        self.dim = dim;
+        let needed = start(dim.div_ceil(BLOCK));
+        if self.numbers.len() < needed {
+            self.numbers = Aligned::zeros(needed);
+        }
+    }
+
+    /// The panels of block `g`.
+    pub(super) fn block(&self, g: usize) -> &[[f64; PANEL]] {
+        &self.numbers[start(g)..start(g + 1)]
+    }
+
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        8 * self.numbers.capacity()
+        self.numbers.size_bytes()
     }
 }
 
@@ -111,6 +125,72 @@ fn load_block(lower: MatRef<'_, f64>, first: usize, out: &mut [[f64; PANEL]]) {
         for q in 0..PANELS {
             out[q * length + first + c].copy_from_slice(&column[q * PANEL..(q + 1) * PANEL]);
         }
+    }
+}
+
+/// A block of rows of a triangle.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// Its panels.
+    pub numbers: &'a [[f64; PANEL]],
+    /// Where the square on the diagonal begins.
+    pub first: usize,
+}
+
+impl<'a> Block<'a> {
+    fn panel(&self, q: usize, from: usize, height: usize) -> &'a [[f64; PANEL]] {
+        let length = self.first + BLOCK;
+        &self.numbers[q * length + from..q * length + from + height]
+    }
+
+    /// Adds (or, with `MINUS`, subtracts) the products of the block's rows, from column `from` on, with what is on the left,
+    /// which is as long as it is.
+    #[inline(always)]
+    pub fn add_known<S: Simd, const V: usize, const A: usize, const MINUS: bool>(
+        self,
+        simd: S,
+        left: [&[[S::f64s; V]]; A],
+        from: usize,
+        known: &mut [[f64; STRIP]; BLOCK],
+    ) {
+        let height = left[0].len();
+        for (half, target) in known.as_chunks_mut::<{ 2 * WIDTH }>().0.iter_mut().enumerate() {
+            let [x, y, z] = std::array::from_fn(|q| self.panel(3 * half + q, from, height));
+            let (one, other) = target.split_at_mut(WIDTH);
+            add_columns::<S, V, A, WIDTH, 0, MINUS>(simd, height, left, [x, y], one.as_flattened_mut());
+            let other = other.as_flattened_mut();
+            add_columns::<S, V, A, WIDTH, { PANEL / 2 }, MINUS>(simd, height, left, [y, z], other);
+        }
+    }
+
+    /// What is left, times the inverse of the square.
+    #[inline(always)]
+    pub fn solve<S: Simd, const V: usize, const A: usize>(
+        self,
+        simd: S,
+        rest: &[[[f64; PANEL]; BLOCK]; A],
+    ) -> [[f64; STRIP]; BLOCK] {
+        let mut solved = [[0.0; STRIP]; BLOCK];
+        for (half, target) in solved.as_chunks_mut::<{ 2 * WIDTH }>().0.iter_mut().enumerate() {
+            // Rows of the inverse end at its diagonal.
+            let heights = [(2 * half + 1) * WIDTH, (2 * half + 2) * WIDTH];
+            let (one, other) = target.split_at_mut(WIDTH);
+            let (one, other) = (one.as_flattened_mut(), other.as_flattened_mut());
+            let left = |height: usize| {
+                std::array::from_fn(|a| S::as_simd_f64s(rest[a][..height].as_flattened()).0.as_chunks::<V>().0)
+            };
+            let columns = |q: usize, height: usize| self.panel(3 * half + q, self.first, height);
+            let [h, j] = heights;
+            add_columns::<S, V, A, WIDTH, 0, false>(simd, h, left(h), [columns(0, h), columns(1, h)], one);
+            add_columns::<S, V, A, WIDTH, { PANEL / 2 }, false>(
+                simd,
+                j,
+                left(j),
+                [columns(1, j), columns(2, j)],
+                other,
+            );
+        }
+        solved
     }
 }
 
@@ -163,10 +243,8 @@ impl<'a> Solve<'a> {
         let Self { triangle, b, depth, parts } = self;
         let (first, dim) = (g * BLOCK, triangle.dim);
         let rows = BLOCK.min(dim - first);
-        let block = triangle.numbers[start(g)..start(g + 1)].as_chunks::<PANEL>().0;
-        let length = first + BLOCK;
-        let right = |q: usize, from: usize, height: usize| &block[q * length + from..q * length + from + height];
-        let mut known = [0.0; BLOCK * STRIP];
+        let block = Block { numbers: triangle.block(g), first };
+        let mut known = [[0.0; STRIP]; BLOCK];
         for (p, part) in parts.iter().enumerate().take(first / *depth + 1) {
             let (from, all) = (p * *depth, (*depth).min(dim - p * *depth));
             let height = all.min(first - from);
@@ -176,19 +254,14 @@ impl<'a> Solve<'a> {
             let left = std::array::from_fn(|a| {
                 S::as_simd_f64s(&part[(panel + a) * all * PANEL..][..height * PANEL]).0.as_chunks::<V>().0
             });
-            for (half, target) in known.as_chunks_mut::<{ 2 * WIDTH * STRIP }>().0.iter_mut().enumerate() {
-                let [x, y, z] = std::array::from_fn(|q| right(3 * half + q, from, height));
-                let (one, other) = target.split_at_mut(WIDTH * STRIP);
-                add_columns::<S, V, A, WIDTH, 0>(simd, height, left, [x, y], one);
-                add_columns::<S, V, A, WIDTH, { PANEL / 2 }>(simd, height, left, [y, z], other);
-            }
+            block.add_known::<S, V, A, false>(simd, left, from, &mut known);
         }
         // What is left of B, in panels as the left of a product has them.
         let mut rest = [[[0.0; PANEL]; BLOCK]; A];
         for k in 0..rows {
             for (a, rest) in rest.iter_mut().enumerate() {
                 let from = (panel + a) * PANEL;
-                let known = &known[k * STRIP + a * PANEL..][..PANEL];
+                let known = &known[k][a * PANEL..(a + 1) * PANEL];
                 if let Some(whole) = columns[k].get(from..from + PANEL) {
                     (0..PANEL).for_each(|q| rest[k][q] = whole[q] - known[q]);
                 } else {
@@ -199,24 +272,12 @@ impl<'a> Solve<'a> {
                 }
             }
         }
-        let mut solved = [0.0; BLOCK * STRIP];
-        for (half, target) in solved.as_chunks_mut::<{ 2 * WIDTH * STRIP }>().0.iter_mut().enumerate() {
-            // Rows of the inverse end at its diagonal.
-            let heights = [(2 * half + 1) * WIDTH, (2 * half + 2) * WIDTH];
-            let (one, other) = target.split_at_mut(WIDTH * STRIP);
-            let left = |height: usize| {
-                std::array::from_fn(|a| S::as_simd_f64s(rest[a][..height].as_flattened()).0.as_chunks::<V>().0)
-            };
-            let columns = |q: usize, height: usize| right(3 * half + q, first, height);
-            let [h, j] = heights;
-            add_columns::<S, V, A, WIDTH, 0>(simd, h, left(h), [columns(0, h), columns(1, h)], one);
-            add_columns::<S, V, A, WIDTH, { PANEL / 2 }>(simd, j, left(j), [columns(1, j), columns(2, j)], other);
-        }
+        let solved = block.solve::<S, V, A>(simd, &rest);
         let (p, from) = (first / *depth, first % *depth);
         let all = (*depth).min(dim - p * *depth);
         for a in 0..A {
             let panel = parts[p][(panel + a) * all * PANEL..(panel + a + 1) * all * PANEL].as_chunks_mut::<PANEL>().0;
-            for (out, solved) in panel[from..from + rows].iter_mut().zip(solved.as_chunks::<STRIP>().0) {
+            for (out, solved) in panel[from..from + rows].iter_mut().zip(&solved) {
                 out.copy_from_slice(&solved[a * PANEL..(a + 1) * PANEL]);
             }
         }

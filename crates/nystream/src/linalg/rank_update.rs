@@ -122,19 +122,27 @@ fn add_strip<S: Simd, const V: usize, const A: usize>(
     for (right, target) in groups.by_ref().zip(targets) {
         let [a, b, c] = std::array::from_fn(|p| right[p * size..(p + 1) * size].as_chunks::<PANEL>().0);
         let (one, other) = target.split_at_mut(WIDTH * STRIP);
-        add_columns::<S, V, A, WIDTH, 0>(simd, height, left, [a, b], one);
-        add_columns::<S, V, A, WIDTH, { PANEL / 2 }>(simd, height, left, [b, c], other);
+        add_columns::<S, V, A, WIDTH, 0, false>(simd, height, left, [a, b], one);
+        add_columns::<S, V, A, WIDTH, { PANEL / 2 }, false>(simd, height, left, [b, c], other);
     }
     let (targets, _) = rest.as_chunks_mut::<{ PANEL * STRIP }>();
     for (right, target) in groups.remainder().chunks_exact(size).zip(targets) {
         let right = right.as_chunks::<PANEL>().0;
-        add_columns::<S, V, A, PANEL, 0>(simd, height, left, [right, right], target);
+        add_columns::<S, V, A, PANEL, 0, false>(simd, height, left, [right, right], target);
     }
 }
 
-/// Products of `A` panels with `W` columns of the two panels on the right, from column `FROM` on.
+/// Adds (or, with `MINUS`, subtracts) the products of `A` panels with `W` columns of the two panels on the right, from column
+/// `FROM` on.
 #[inline(always)]
-pub(super) fn add_columns<S: Simd, const V: usize, const A: usize, const W: usize, const FROM: usize>(
+pub(super) fn add_columns<
+    S: Simd,
+    const V: usize,
+    const A: usize,
+    const W: usize,
+    const FROM: usize,
+    const MINUS: bool,
+>(
     simd: S,
     height: usize,
     left: [&[[S::f64s; V]]; A],
@@ -157,7 +165,9 @@ pub(super) fn add_columns<S: Simd, const V: usize, const A: usize, const W: usiz
     for (column, sums) in target.as_chunks_mut::<STRIP>().0.iter_mut().zip(&sums) {
         let column = S::as_mut_simd_f64s(column).0.as_chunks_mut::<V>().0;
         for (out, sums) in column.iter_mut().zip(sums) {
-            (0..V).for_each(|v| out[v] = simd.add_f64s(out[v], sums[v]));
+            (0..V).for_each(|v| {
+                out[v] = if MINUS { simd.sub_f64s(out[v], sums[v]) } else { simd.add_f64s(out[v], sums[v]) };
+            });
         }
     }
 }

@@ -28,7 +28,7 @@ use super::rowwise::RowwiseRidge;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::Factoring;
+use crate::linalg::{GramSum, PackedFactoring, Patch, Patches, PlusIdentity};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
@@ -43,7 +43,7 @@ pub struct RecursiveRidge {
     dictionary: Dictionary,
     centres: Centres,
     /// R where kernels are summed, levelled or not; none where features are, and it is the identity.
-    regulariser: Option<Mat<f64>>,
+    regulariser: Option<GramSum>,
     sums: NystromSums,
     ridge: f64,
     loss: Loss,
@@ -55,7 +55,7 @@ pub struct RecursiveRidge {
 /// L and θ at the start of a block.
 #[derive(Debug)]
 struct Start {
-    factor: Factoring,
+    factor: PackedFactoring,
     theta: Mat<f64>,
 }
 
@@ -106,7 +106,7 @@ impl RecursiveRidge {
     /// Goes on from sums over the same atoms.
     pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
         let centres = Centres::new(dictionary.atoms().rows());
-        let regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&kernel, &dictionary));
+        let regulariser = in_tiles(&sums, &kernel, &dictionary);
         let (start, predicting, works) = Default::default();
         let mut learner = Self {
             kernel,
@@ -174,7 +174,7 @@ impl RecursiveRidge {
 
     /// Changes how the sums are kept: the same rows and atoms, in kernels or in features.
     pub(super) fn replace_sums(&mut self, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<()> {
-        self.regulariser = (!sums.is_whitened()).then(|| sums.regulariser(&self.kernel, &dictionary));
+        self.regulariser = in_tiles(&sums, &self.kernel, &dictionary);
         (self.dictionary, self.sums, self.ridge) = (dictionary, sums, ridge);
         self.works.forget_ahead();
         self.restart()
@@ -253,8 +253,9 @@ impl RecursiveRidge {
         if let Some(levelling) = &levelling {
             levelling.level(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
-        let factor = self.start.factor.lower();
-        RowwiseRidge::new(self.kernel, self.centres.clone(), (whitening, levelling), factor, &coefficients)
+        let mut lower = Mat::zeros(self.width(), self.width());
+        self.start.factor.write_lower(lower.as_mut());
+        RowwiseRidge::new(self.kernel, self.centres.clone(), (whitening, levelling), lower.as_ref(), &coefficients)
             .with_loss(self.loss)
     }
 
@@ -278,7 +279,7 @@ impl RecursiveRidge {
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
         atoms
-            + self.regulariser.as_ref().map_or(0, square)
+            + self.regulariser.as_ref().map_or(0, GramSum::size_bytes)
             + self.sums.size_bytes()
             + start(&self.start)
             + self.predicting.size_bytes()
@@ -294,30 +295,63 @@ fn resize(buffer: &mut Vec<f64>, len: usize) {
     buffer.resize(len, 0.0);
 }
 
+/// R where kernels are summed; none where features are.
+fn in_tiles(sums: &NystromSums, kernel: &Kernel, dictionary: &Dictionary) -> Option<GramSum> {
+    (!sums.is_whitened()).then(|| GramSum::from_matrix(sums.regulariser(kernel, dictionary).as_ref()))
+}
+
 /// μR: R is the identity where features are summed, else K_ZZ + γS⁻², levelled where kernels are.
 #[derive(Clone, Copy)]
 struct Regulariser<'a> {
     ridge: f64,
     /// R; none: the identity.
-    matrix: Option<&'a Mat<f64>>,
+    matrix: Option<&'a GramSum>,
 }
 
-impl Regulariser<'_> {
-    /// Adds the entries (j, j), (j + 1, j), … of column j.
-    fn add(&self, j: usize, out: &mut [f64]) {
-        match self.matrix {
+/// A = Σφφᵀ + μR with the constant as the last feature.
+struct Regularised<'a> {
+    sums: &'a NystromSums,
+    regulariser: Regulariser<'a>,
+}
+
+impl Patches for Regularised<'_> {
+    fn dim(&self) -> usize {
+        self.sums.gram.dim() + 1
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        let Regulariser { ridge, matrix } = self.regulariser;
+        match i < self.sums.gram.dim() {
+            true => self.sums.gram.diagonal(i) + ridge * matrix.map_or(1.0, |matrix| matrix.diagonal(i)),
+            false => self.sums.weight() + INTERCEPT_PRIOR,
+        }
+    }
+
+    #[inline]
+    fn read(&self, row: usize, col: usize, out: &mut Patch) {
+        let (atoms, Regulariser { ridge, matrix }) = (self.sums.gram.dim(), self.regulariser);
+        let sum = &self.sums.gram;
+        match matrix {
             Some(matrix) => {
-                let column = matrix.col(j).subrows(j, out.len()).iter();
-                out.iter_mut().zip(column).for_each(|(out, value)| *out += self.ridge * value);
+                let (sum, more) = (sum.patch(row, col), matrix.patch(row, col));
+                for ((out, sum), more) in out.iter_mut().zip(sum).zip(more) {
+                    *out = std::array::from_fn(|i| sum[i] + ridge * more[i]);
+                }
+                out[sum.len()..].fill([0.0; _]);
             }
-            None => out[0] += self.ridge,
+            None => PlusIdentity { sum, factor: ridge }.read(row, col, out),
+        }
+        if (row..row + out[0].len()).contains(&atoms) {
+            for (out, k) in out.iter_mut().zip(col..=atoms) {
+                out[atoms - row] = self.sums.feature_sum.get(k).copied().unwrap_or_else(|| self.diagonal(atoms));
+            }
         }
     }
 }
 
 impl Default for Start {
     fn default() -> Self {
-        Self { factor: Factoring::default(), theta: Mat::new() }
+        Self { factor: PackedFactoring::default(), theta: Mat::new() }
     }
 }
 
@@ -325,24 +359,16 @@ impl Start {
     /// Solves anew, in the same memory.
     fn make(&mut self, sums: &NystromSums, regulariser: Regulariser) -> Result<()> {
         let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
-        let fill = |j: usize, out: &mut [f64]| {
-            if j == atoms {
-                out[0] = sums.weight() + INTERCEPT_PRIOR;
-                return;
-            }
-            let (column, last) = out.split_at_mut(atoms - j);
-            sums.gram.write_column(j, column);
-            regulariser.add(j, column);
-            last[0] = sums.feature_sum[j];
-        };
-        self.factor.factor(atoms + 1, fill, "regularised sums")?;
+        self.factor.factor(&Regularised { sums, regulariser }, "regularised sums")?;
         if self.theta.nrows() != atoms + 1 || self.theta.ncols() != outputs {
             self.theta = Mat::zeros(atoms + 1, outputs);
         }
-        for t in 0..outputs {
-            (0..atoms).for_each(|i| self.theta[(i, t)] = sums.cross[i * outputs + t]);
-            self.theta[(atoms, t)] = sums.target_sum[t];
-            self.factor.solve_in_place(self.theta.as_mut().subcols_mut(t, 1));
+        for (t, theta) in self.theta.col_iter_mut().enumerate() {
+            let Some(theta) = theta.try_as_col_major_mut() else { continue };
+            let theta = theta.as_slice_mut();
+            (0..atoms).for_each(|i| theta[i] = sums.cross[i * outputs + t]);
+            theta[atoms] = sums.target_sum[t];
+            self.factor.solve_in_place(theta);
         }
         Ok(())
     }

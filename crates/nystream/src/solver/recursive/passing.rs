@@ -7,10 +7,11 @@
 //! its kernels be levelled, where those that are learnt are: θ and W are levelled in their place.
 
 use faer::linalg::matmul::matmul;
-use faer::{Accum, MatMut, MatRef};
+use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::{Accum, MatMut, MatRef, Par};
 
 use super::{Innovations, Learnt, Start, resize};
-use crate::linalg::{Factoring, PackedRows, ReusedMatrix, parallelism};
+use crate::linalg::{PackedFactoring, PackedRows, ReusedMatrix, parallelism};
 use crate::solver::Loss;
 use crate::solver::levelling::Levelling;
 
@@ -35,6 +36,8 @@ pub(super) struct Passing {
 /// Memory for predicting the others.
 #[derive(Debug, Default)]
 pub(super) struct Reaching {
+    /// L, then C.
+    lower: ReusedMatrix,
     /// Wᵀ.
     towards: ReusedMatrix,
     /// g of every row, a column each.
@@ -46,7 +49,7 @@ pub(super) struct Reaching {
 impl Reaching {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.towards.size_bytes() + self.reach.size_bytes() + 8 * self.along.capacity()
+        self.lower.size_bytes() + self.towards.size_bytes() + self.reach.size_bytes() + 8 * self.along.capacity()
     }
 }
 
@@ -119,10 +122,10 @@ impl Passing {
     /// and `errors` z. If there is a levelling, it has not been done to `all`.
     pub fn spread(
         &self,
-        Reaching { towards, reach, along }: &mut Reaching,
+        Reaching { lower, towards, reach, along }: &mut Reaching,
         start: &Start,
         (all, levelling): (Learnt, Option<&Levelling>),
-        (solved, innovations, errors): (&PackedRows, &Factoring, MatRef<'_, f64>),
+        (solved, innovations, errors): (&PackedRows, &PackedFactoring, MatRef<'_, f64>),
         out: &mut Innovations,
     ) {
         let (height, width, outputs) = (all.features.nrows(), all.features.ncols(), all.targets.ncols());
@@ -134,13 +137,20 @@ impl Passing {
         if learnt > 0 {
             towards.reshape(learnt, width);
             solved.write_transposed(towards.as_mut());
-            start.factor.backward_in_place(towards.as_mut().transpose_mut());
+            lower.reshape(width, width);
+            start.factor.write_lower(lower.as_mut());
+            // A single column is not bitwise equal on several threads.
+            let par = if learnt == 1 { Par::Seq } else { parallelism(width * width * learnt / 2) };
+            solve_upper_triangular_in_place(lower.as_ref().transpose(), towards.as_mut().transpose_mut(), par);
             if let Some(levelling) = levelling {
                 levelling.apply(towards.as_mut().subcols_mut(0, width - 1), along);
             }
             let (features, par) = (all.features.transpose(), parallelism(height * width * learnt));
             matmul(reach.as_mut(), Accum::Replace, towards.as_ref(), features, 1.0, par);
-            innovations.forward_in_place(reach.as_mut());
+            lower.reshape(learnt, learnt);
+            innovations.write_lower(lower.as_mut());
+            let par = if height == 1 { Par::Seq } else { parallelism(learnt * learnt * height / 2) };
+            solve_lower_triangular_in_place(lower.as_ref(), reach.as_mut(), par);
         }
         let found = out.clone();
         out.predictions.clear();

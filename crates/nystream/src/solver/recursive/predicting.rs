@@ -6,20 +6,19 @@ use faer::{Accum, MatMut};
 use super::passing::{Passing, Reaching};
 use super::{Innovations, Learnt, Start, resize};
 use crate::error::Result;
-use crate::linalg::{Factoring, GramSum, PackedRows, PackedTriangle, parallelism};
+use crate::linalg::{GramSum, PackedFactoring, PackedRows, PlusIdentity, parallelism};
 use crate::solver::levelling::Levelling;
 
 /// Memory for it.
 #[derive(Debug, Default)]
 pub(super) struct Predicting {
-    /// L, packed.
-    triangle: PackedTriangle,
     /// V.
     solved: PackedRows,
     /// VᵀV.
     products: GramSum,
     residuals: Vec<f64>,
-    innovations: Factoring,
+    /// C.
+    innovations: PackedFactoring,
     reaching: Reaching,
 }
 
@@ -32,7 +31,7 @@ impl Predicting {
         passing: Option<(&Passing, Option<&Levelling>)>,
         out: &mut Innovations,
     ) -> Result<()> {
-        let Self { triangle, solved, products, residuals, innovations, reaching } = self;
+        let Self { solved, products, residuals, innovations, reaching } = self;
         let taught = passing.map(|(passing, _)| passing.learnt());
         let Learnt { features, targets } = taught.unwrap_or(all);
         let roots = features.col(features.ncols() - 1);
@@ -44,20 +43,19 @@ impl Predicting {
         let par = parallelism(height * width * outputs);
         matmul(residuals.as_mut(), Accum::Add, features, start.theta.as_ref(), -1.0, par);
         // V, then I + VᵀV = CCᵀ.
-        triangle.load(start.factor.lower());
-        triangle.solve(features, solved);
+        start.factor.triangle().solve(features, solved);
         products.reset(height);
         products.add_packed(solved);
-        let fill = |j: usize, out: &mut [f64]| {
-            products.write_column(j, out);
-            out[0] += 1.0;
-        };
-        innovations.factor(height, fill, "innovations")?;
-        innovations.forward_in_place(residuals.as_mut());
+        innovations.factor(&PlusIdentity { sum: products, factor: 1.0 }, "innovations")?;
+        for column in residuals.as_mut().col_iter_mut() {
+            if let Some(column) = column.try_as_col_major_mut() {
+                innovations.forward_in_place(column.as_slice_mut());
+            }
+        }
         out.variance_factors.clear();
         out.predictions.clear();
         for i in 0..height {
-            let pivot = innovations.lower()[(i, i)];
+            let pivot = innovations.diagonal(i);
             out.variance_factors.push(pivot * pivot);
             let prediction = |t: usize| (targets[(i, t)] - pivot * residuals[(i, t)]) / roots[i];
             out.predictions.extend((0..outputs).map(prediction));
@@ -71,8 +69,8 @@ impl Predicting {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        let Self { triangle, solved, products, residuals, innovations, reaching } = self;
-        let packed = triangle.size_bytes() + solved.size_bytes() + products.size_bytes();
+        let Self { solved, products, residuals, innovations, reaching } = self;
+        let packed = solved.size_bytes() + products.size_bytes();
         packed + 8 * residuals.capacity() + innovations.size_bytes() + reaching.size_bytes()
     }
 }

@@ -1,0 +1,455 @@
+//! A = LLᵀ at the speed of products, with L packed as solves take it ([`PackedTriangle`]).
+//!
+//! Rows of L are found from the top, 48 at a time: those above are solved with ([`PackedTriangle::solve`] in place), and what is
+//! left of the square on the diagonal is factored, 24 rows at a time. So what is known of L is only ever read, in the order
+//! in which it lies in memory, and the numbers in hand stay in the second cache; a factorisation that passes over the rest of
+//! the matrix after every few columns reads and writes it all again. Nothing depends on the number of threads: it runs on one.
+
+use faer::MatMut;
+use pulp::Simd;
+
+use super::cholesky::JITTERS;
+use super::gram::GramSum;
+use super::packed_rows::{BLOCK, DEPTH, PANEL};
+use super::packed_solve::{Block, PANELS, PackedTriangle, start};
+use super::rank_update::{OnPanels, STRIP, on_panels};
+use crate::error::{Error, Result};
+
+/// Blocks of rows that are found together.
+const TOGETHER: usize = 2;
+
+/// Some of the lower triangle of a symmetric matrix: of each of 24 columns, 8 rows.
+pub type Patch = [[f64; STRIP]; BLOCK];
+
+/// A square on the diagonal, column by column.
+type Square = [[f64; BLOCK]; BLOCK];
+
+/// A symmetric matrix that is read a patch at a time.
+pub trait Patches {
+    /// Number of rows.
+    fn dim(&self) -> usize;
+
+    /// An entry of the diagonal.
+    fn diagonal(&self, i: usize) -> f64;
+
+    /// Writes all entries from a row and a column on, zeros past the last. The row is a multiple of 8, the column of 24, and
+    /// entries above the diagonal may be anything.
+    fn read(&self, row: usize, col: usize, out: &mut Patch);
+}
+
+/// A sum and a multiple of the identity.
+#[derive(Debug, Clone, Copy)]
+pub struct PlusIdentity<'a> {
+    /// The sum.
+    pub sum: &'a GramSum,
+    /// Times the identity.
+    pub factor: f64,
+}
+
+impl Patches for PlusIdentity<'_> {
+    fn dim(&self) -> usize {
+        self.sum.dim()
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        self.sum.diagonal(i) + self.factor
+    }
+
+    #[inline]
+    fn read(&self, row: usize, col: usize, out: &mut Patch) {
+        let sum = self.sum.patch(row, col);
+        out.iter_mut().zip(sum).for_each(|(out, sum)| *out = *sum);
+        out[sum.len()..].fill([0.0; STRIP]);
+        let diagonal = row.max(col)..self.dim().min(row + STRIP).min(col + BLOCK);
+        diagonal.for_each(|i| out[i - col][i - row] += self.factor);
+    }
+}
+
+/// The Cholesky factor of the matrix given last, packed; its memory is kept for the next one.
+#[derive(Debug, Clone, Default)]
+pub struct PackedFactoring {
+    triangle: PackedTriangle,
+    /// Of L, for their places in the triangle have their inverses.
+    squares: Vec<Square>,
+}
+
+impl PackedFactoring {
+    /// Factors a matrix. Jitter as in [`Cholesky::new`](super::Cholesky::new).
+    pub fn factor(&mut self, matrix: &impl Patches, what: &'static str) -> Result<()> {
+        let dim = matrix.dim();
+        let mean = (0..dim).map(|i| matrix.diagonal(i)).sum::<f64>() / dim.max(1) as f64;
+        let mut pivot = 0;
+        if mean.is_finite() && mean >= 0.0 {
+            for relative in JITTERS {
+                match self.try_factor(matrix, relative * mean) {
+                    Ok(()) => return Ok(()),
+                    Err(index) => pivot = index,
+                }
+            }
+        }
+        Err(Error::NotPositiveDefinite { what, pivot, jitter: JITTERS[JITTERS.len() - 1] * mean })
+    }
+
+    fn try_factor(&mut self, matrix: &impl Patches, jitter: f64) -> Result<(), usize> {
+        self.triangle.reshape(matrix.dim());
+        let blocks = matrix.dim().div_ceil(BLOCK);
+        self.squares.resize(blocks, [[0.0; BLOCK]; BLOCK]);
+        let mut result = Ok(());
+        for first in (0..blocks).step_by(TOGETHER) {
+            let last = (first + TOGETHER).min(blocks);
+            let (known, rest) = self.triangle.numbers.split_at_mut(start(first));
+            let (own, _) = rest.split_at_mut(start(last) - start(first));
+            let squares = &mut self.squares[first..last];
+            on_panels(Group { matrix, jitter, known, own, squares, first, last, result: &mut result });
+            result?;
+        }
+        result
+    }
+
+    /// L, for solving with many columns.
+    pub fn triangle(&self) -> &PackedTriangle {
+        &self.triangle
+    }
+
+    /// x ← L⁻¹x.
+    pub fn forward_in_place(&self, x: &mut [f64]) {
+        on_panels(Forward { triangle: &self.triangle, x });
+    }
+
+    /// x ← L⁻ᵀx.
+    pub fn backward_in_place(&self, x: &mut [f64]) {
+        on_panels(Backward { triangle: &self.triangle, x });
+    }
+
+    /// x ← A⁻¹x.
+    pub fn solve_in_place(&self, x: &mut [f64]) {
+        self.forward_in_place(x);
+        self.backward_in_place(x);
+    }
+
+    /// An entry of L's diagonal.
+    pub fn diagonal(&self, i: usize) -> f64 {
+        self.squares[i / BLOCK][i % BLOCK][i % BLOCK]
+    }
+
+    /// Writes L, column-major; what is above its diagonal stays.
+    pub fn write_lower(&self, mut out: MatMut<'_, f64>) {
+        let dim = self.triangle.dim;
+        for (g, square) in self.squares.iter().enumerate() {
+            let (first, rows) = (g * BLOCK, BLOCK.min(dim - g * BLOCK));
+            let (block, length) = (self.triangle.block(g), first + BLOCK);
+            for k in 0..first {
+                let row = |i: usize| block[i / PANEL * length + k][i % PANEL];
+                (0..rows).for_each(|i| out[(first + i, k)] = row(i));
+            }
+            for (k, column) in square.iter().enumerate().take(rows) {
+                (k..rows).for_each(|i| out[(first + i, first + k)] = column[i]);
+            }
+        }
+    }
+
+    /// Bytes held.
+    pub fn size_bytes(&self) -> usize {
+        self.triangle.size_bytes() + self.squares.capacity() * size_of::<Square>()
+    }
+}
+
+/// Finds the rows of some blocks.
+struct Group<'a, M> {
+    matrix: &'a M,
+    jitter: f64,
+    /// The blocks before.
+    known: &'a [[f64; PANEL]],
+    /// These blocks.
+    own: &'a mut [[f64; PANEL]],
+    squares: &'a mut [Square],
+    first: usize,
+    last: usize,
+    /// The pivot that failed.
+    result: &'a mut Result<(), usize>,
+}
+
+impl<M: Patches> OnPanels for Group<'_, M> {
+    #[inline(always)]
+    fn run<S: Simd, const V: usize>(self, simd: S) {
+        let Self { matrix, jitter, known, own, squares, first, last, result } = self;
+        let begin = start(first);
+        for g in 0..last {
+            if g >= first {
+                let own = &mut own[start(g) - begin..start(g + 1) - begin];
+                if let Err(pivot) = factor_square::<S, V>(simd, matrix, jitter, g, own, &mut squares[g - first]) {
+                    *result = Err(pivot);
+                    return;
+                }
+            }
+            for h in first.max(g + 1)..last {
+                let (before, own) = own.split_at_mut(start(h) - begin);
+                let block = if g < first {
+                    &known[start(g)..start(g + 1)]
+                } else {
+                    &before[start(g) - begin..start(g + 1) - begin]
+                };
+                let block = Block { numbers: block, first: g * BLOCK };
+                for strip in 0..BLOCK / STRIP {
+                    solve_strip::<S, V>(simd, matrix, block, h, strip, own);
+                }
+            }
+        }
+    }
+}
+
+/// What is left of a strip of 8 of block `h`'s rows, whose panels are `own`, above a block's square.
+#[inline(always)]
+fn rest_of<S: Simd, const V: usize>(
+    simd: S,
+    matrix: &impl Patches,
+    block: Block,
+    h: usize,
+    strip: usize,
+    own: &[[f64; PANEL]],
+) -> Patch {
+    let length = (h + 1) * BLOCK;
+    let mut rest = Patch::default();
+    matrix.read(h * BLOCK + strip * STRIP, block.first, &mut rest);
+    for from in (0..block.first).step_by(DEPTH) {
+        let height = DEPTH.min(block.first - from);
+        let left: [_; 2] = std::array::from_fn(|a| {
+            let panel = &own[(2 * strip + a) * length + from..][..height];
+            S::as_simd_f64s(panel.as_flattened()).0.as_chunks::<V>().0
+        });
+        block.add_known::<S, V, 2, true>(simd, left, from, &mut rest);
+    }
+    rest
+}
+
+/// The columns above a block's square of 8 rows of block `h`, whose panels are `own`.
+#[inline(always)]
+fn solve_strip<S: Simd, const V: usize>(
+    simd: S,
+    matrix: &impl Patches,
+    block: Block,
+    h: usize,
+    strip: usize,
+    own: &mut [[f64; PANEL]],
+) {
+    let length = (h + 1) * BLOCK;
+    if h * BLOCK + strip * STRIP >= matrix.dim() {
+        (0..2).for_each(|a| own[(2 * strip + a) * length + block.first..][..BLOCK].fill([0.0; PANEL]));
+        return;
+    }
+    let rest = rest_of::<S, V>(simd, matrix, block, h, strip, own);
+    let panel = |a: usize| std::array::from_fn(|k| std::array::from_fn(|q| rest[k][a * PANEL + q]));
+    let solved = block.solve::<S, V, 2>(simd, &[panel(0), panel(1)]);
+    for a in 0..2 {
+        let panel = &mut own[(2 * strip + a) * length + block.first..][..BLOCK];
+        for (out, solved) in panel.iter_mut().zip(&solved) {
+            out.copy_from_slice(&solved[a * PANEL..(a + 1) * PANEL]);
+        }
+    }
+}
+
+/// Factors what is left of the square of block `g`, and puts its inverse in its place. The pivot that failed otherwise.
+#[inline(always)]
+fn factor_square<S: Simd, const V: usize>(
+    simd: S,
+    matrix: &impl Patches,
+    jitter: f64,
+    g: usize,
+    own: &mut [[f64; PANEL]],
+    square: &mut Square,
+) -> Result<(), usize> {
+    let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
+    let rows = BLOCK.min(matrix.dim() - first);
+    for strip in 0..BLOCK / STRIP {
+        let rest = rest_of::<S, V>(simd, matrix, Block { numbers: own, first }, g, strip, own);
+        for (square, rest) in square.iter_mut().zip(&rest) {
+            square[strip * STRIP..(strip + 1) * STRIP].copy_from_slice(rest);
+        }
+    }
+    // Rows past the last are those of the identity: nothing comes of them.
+    for k in rows..BLOCK {
+        square[k] = [0.0; BLOCK];
+        square[k][k] = 1.0;
+        (0..rows).for_each(|j| square[j][k] = 0.0);
+    }
+    for k in 0..BLOCK {
+        let (known, rest) = square.split_at_mut(k);
+        let mut column = minus::<S, V>(simd, &rest[0], known, |j| known[j][k]);
+        let pivot = column[k] + if k < rows { jitter } else { 0.0 };
+        if !(pivot > 0.0 && pivot < f64::INFINITY) {
+            return Err(first + k);
+        }
+        column[..k].fill(0.0);
+        column[k] = pivot;
+        let scale = 1.0 / pivot.sqrt();
+        rest[0] = column.map(|v| v * scale);
+    }
+    // Rows of the inverse, from the top.
+    let mut inverse = [[0.0; BLOCK]; BLOCK];
+    for i in 0..rows {
+        let (known, rest) = inverse.split_at_mut(i);
+        rest[0][i] = 1.0;
+        let scale = 1.0 / square[i][i];
+        rest[0] = minus::<S, V>(simd, &rest[0], known, |k| square[k][i]).map(|v| v * scale);
+    }
+    for q in 0..PANELS {
+        for (c, out) in own[q * length + first..][..BLOCK].iter_mut().enumerate() {
+            *out = std::array::from_fn(|i| inverse[q * PANEL + i][c]);
+        }
+    }
+    Ok(())
+}
+
+/// A vector minus multiples of others.
+#[inline(always)]
+fn minus<S: Simd, const V: usize>(
+    simd: S,
+    from: &[f64; BLOCK],
+    others: &[[f64; BLOCK]],
+    factor: impl Fn(usize) -> f64,
+) -> [f64; BLOCK] {
+    let registers = |numbers: &[f64; BLOCK]| -> [[S::f64s; V]; PANELS] {
+        let numbers = S::as_simd_f64s(numbers).0.as_chunks::<V>().0;
+        std::array::from_fn(|p| numbers[p])
+    };
+    let mut sums = registers(from);
+    for (k, other) in others.iter().enumerate() {
+        let (other, factor) = (registers(other), simd.splat_f64s(-factor(k)));
+        for p in 0..PANELS {
+            (0..V).for_each(|v| sums[p][v] = simd.mul_add_e_f64s(other[p][v], factor, sums[p][v]));
+        }
+    }
+    let mut out = [0.0; BLOCK];
+    S::as_mut_simd_f64s(&mut out).0.as_chunks_mut::<V>().0.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums);
+    out
+}
+
+/// x ← L⁻¹x.
+struct Forward<'a> {
+    triangle: &'a PackedTriangle,
+    x: &'a mut [f64],
+}
+
+impl OnPanels for Forward<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const V: usize>(self, _: S) {
+        let Self { triangle, x } = self;
+        for g in 0..triangle.dim.div_ceil(BLOCK) {
+            let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
+            let (known, x) = x.split_at_mut(first);
+            let rows = BLOCK.min(x.len());
+            let mut rest = [0.0; BLOCK];
+            rest[..rows].copy_from_slice(&x[..rows]);
+            let panels = || triangle.block(g).chunks_exact(length);
+            for (rest, panel) in rest.as_chunks_mut::<PANEL>().0.iter_mut().zip(panels()) {
+                // Several sums side by side: one alone would wait for itself.
+                let mut sums = [[0.0; PANEL]; 4];
+                let (numbers, more) = panel[..first].as_chunks::<4>();
+                for (numbers, known) in numbers.iter().zip(known.as_chunks::<4>().0) {
+                    for (sums, (numbers, known)) in sums.iter_mut().zip(numbers.iter().zip(known)) {
+                        (0..PANEL).for_each(|q| sums[q] += numbers[q] * known);
+                    }
+                }
+                debug_assert!(more.is_empty());
+                (0..PANEL).for_each(|q| rest[q] -= (sums[0][q] + sums[1][q]) + (sums[2][q] + sums[3][q]));
+            }
+            let mut solved = [0.0; BLOCK];
+            for (out, panel) in solved.as_chunks_mut::<PANEL>().0.iter_mut().zip(panels()) {
+                for (numbers, rest) in panel[first..].iter().zip(&rest) {
+                    (0..PANEL).for_each(|q| out[q] += numbers[q] * rest);
+                }
+            }
+            x[..rows].copy_from_slice(&solved[..rows]);
+        }
+    }
+}
+
+/// x ← L⁻ᵀx.
+struct Backward<'a> {
+    triangle: &'a PackedTriangle,
+    x: &'a mut [f64],
+}
+
+impl OnPanels for Backward<'_> {
+    #[inline(always)]
+    fn run<S: Simd, const V: usize>(self, _: S) {
+        let Self { triangle, x } = self;
+        for g in (0..triangle.dim.div_ceil(BLOCK)).rev() {
+            let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
+            let (before, x) = x.split_at_mut(first);
+            let rows = BLOCK.min(x.len());
+            let mut rest = [0.0; BLOCK];
+            rest[..rows].copy_from_slice(&x[..rows]);
+            let panels = || triangle.block(g).chunks_exact(length).zip(rest.as_chunks::<PANEL>().0);
+            let mut solved = [0.0; BLOCK];
+            for (panel, rest) in panels() {
+                for (out, numbers) in solved.iter_mut().zip(&panel[first..]) {
+                    *out += numbers.iter().zip(rest).map(|(a, b)| a * b).sum::<f64>();
+                }
+            }
+            x[..rows].copy_from_slice(&solved[..rows]);
+            let solved = solved.as_chunks::<PANEL>().0;
+            for (panel, solved) in triangle.block(g).chunks_exact(length).zip(solved) {
+                for (out, numbers) in before.iter_mut().zip(panel) {
+                    *out -= numbers.iter().zip(solved).map(|(a, b)| a * b).sum::<f64>();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cholesky;
+    use super::*;
+    use crate::random::Generator;
+    use faer::Mat;
+
+    struct Whole<'a>(&'a Mat<f64>);
+
+    impl Patches for Whole<'_> {
+        fn dim(&self) -> usize {
+            self.0.nrows()
+        }
+
+        fn diagonal(&self, i: usize) -> f64 {
+            self.0[(i, i)]
+        }
+
+        fn read(&self, row: usize, col: usize, out: &mut Patch) {
+            let entry = |i: usize, j: usize| if i < self.dim() && j < self.dim() { self.0[(i, j)] } else { 0.0 };
+            *out = std::array::from_fn(|k| std::array::from_fn(|i| entry(row + i, col + k)));
+        }
+    }
+
+    fn spd(dim: usize) -> Mat<f64> {
+        let mut rng = Generator::new(dim as u64);
+        let a = Mat::from_fn(dim, dim, |_, _| rng.normal());
+        &a * a.transpose() + Mat::<f64>::identity(dim, dim) * faer::Scale(dim as f64)
+    }
+
+    #[test]
+    fn factors_of_any_size_and_their_solves_are_the_plain_ones() {
+        let mut packed = PackedFactoring::default();
+        for dim in [1, 5, 23, 24, 25, 48, 49, 100, 383, 409, 801, 30] {
+            let a = spd(dim);
+            let plain = Cholesky::new(a.as_ref(), "test").unwrap();
+            packed.factor(&Whole(&a), "test").unwrap();
+            let mut lower = Mat::zeros(dim, dim);
+            packed.write_lower(lower.as_mut());
+            let scale = a.norm_max().sqrt();
+            for j in 0..dim {
+                assert!((j..dim).all(|i| (lower[(i, j)] - plain.factor()[(i, j)]).abs() < 1e-13 * scale), "{dim}");
+            }
+            let b = Mat::from_fn(dim, 1, |i, _| (i as f64).sin());
+            let mut x: Vec<f64> = (0..dim).map(|i| b[(i, 0)]).collect();
+            packed.forward_in_place(&mut x);
+            let mut expected = b.clone();
+            plain.forward_in_place(expected.as_mut());
+            assert!((0..dim).all(|i| (x[i] - expected[(i, 0)]).abs() < 1e-13));
+            packed.backward_in_place(&mut x);
+            plain.backward_in_place(expected.as_mut());
+            assert!((0..dim).all(|i| (x[i] - expected[(i, 0)]).abs() < 1e-13));
+        }
+    }
+}
