@@ -5,7 +5,7 @@
 //! in which it lies in memory, and the numbers in hand stay in the second cache; a factorisation that passes over the rest of
 //! the matrix after every few columns reads and writes it all again. Nothing depends on the number of threads: it runs on one.
 
-use faer::MatMut;
+use faer::{MatMut, MatRef};
 use pulp::Simd;
 
 use super::cholesky::JITTERS;
@@ -37,31 +37,70 @@ pub trait Patches {
     fn read(&self, row: usize, col: usize, out: &mut Patch);
 }
 
-/// A sum and a multiple of the identity.
+/// A matrix and a multiple of the identity.
 #[derive(Debug, Clone, Copy)]
-pub struct PlusIdentity<'a> {
-    /// The sum.
-    pub sum: &'a GramSum,
+pub struct PlusIdentity<M> {
+    /// The matrix.
+    pub matrix: M,
     /// Times the identity.
     pub factor: f64,
 }
 
-impl Patches for PlusIdentity<'_> {
+impl<M: Patches> Patches for PlusIdentity<M> {
     fn dim(&self) -> usize {
-        self.sum.dim()
+        self.matrix.dim()
     }
 
     fn diagonal(&self, i: usize) -> f64 {
-        self.sum.diagonal(i) + self.factor
+        self.matrix.diagonal(i) + self.factor
     }
 
     #[inline]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
-        let sum = self.sum.patch(row, col);
-        out.iter_mut().zip(sum).for_each(|(out, sum)| *out = *sum);
-        out[sum.len()..].fill([0.0; STRIP]);
+        self.matrix.read(row, col, out);
         let diagonal = row.max(col)..self.dim().min(row + STRIP).min(col + BLOCK);
         diagonal.for_each(|i| out[i - col][i - row] += self.factor);
+    }
+}
+
+impl Patches for &GramSum {
+    fn dim(&self) -> usize {
+        GramSum::dim(self)
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        GramSum::diagonal(self, i)
+    }
+
+    #[inline]
+    fn read(&self, row: usize, col: usize, out: &mut Patch) {
+        let held = self.patch(row, col);
+        out.iter_mut().zip(held).for_each(|(out, held)| *out = *held);
+        out[held.len()..].fill([0.0; STRIP]);
+    }
+}
+
+/// Of which only the lower triangle is read; best column-major.
+impl Patches for MatRef<'_, f64> {
+    fn dim(&self) -> usize {
+        self.nrows()
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        self[(i, i)]
+    }
+
+    #[inline]
+    fn read(&self, row: usize, col: usize, out: &mut Patch) {
+        let (rows, cols) = (STRIP.min(self.nrows().saturating_sub(row)), BLOCK.min(self.ncols().saturating_sub(col)));
+        for (out, column) in out.iter_mut().zip(self.subcols(col.min(self.ncols()), cols).col_iter()) {
+            let column = column.subrows(row.min(self.nrows()), rows);
+            match column.try_as_col_major().and_then(|column| column.as_slice().first_chunk()) {
+                Some(whole) => *out = *whole,
+                None => *out = std::array::from_fn(|i| if i < rows { column[i] } else { 0.0 }),
+            }
+        }
+        out[cols..].fill([0.0; STRIP]);
     }
 }
 
@@ -405,23 +444,6 @@ mod tests {
     use crate::random::Generator;
     use faer::Mat;
 
-    struct Whole<'a>(&'a Mat<f64>);
-
-    impl Patches for Whole<'_> {
-        fn dim(&self) -> usize {
-            self.0.nrows()
-        }
-
-        fn diagonal(&self, i: usize) -> f64 {
-            self.0[(i, i)]
-        }
-
-        fn read(&self, row: usize, col: usize, out: &mut Patch) {
-            let entry = |i: usize, j: usize| if i < self.dim() && j < self.dim() { self.0[(i, j)] } else { 0.0 };
-            *out = std::array::from_fn(|k| std::array::from_fn(|i| entry(row + i, col + k)));
-        }
-    }
-
     fn spd(dim: usize) -> Mat<f64> {
         let mut rng = Generator::new(dim as u64);
         let a = Mat::from_fn(dim, dim, |_, _| rng.normal());
@@ -434,7 +456,7 @@ mod tests {
         for dim in [1, 5, 23, 24, 25, 48, 49, 100, 383, 409, 801, 30] {
             let a = spd(dim);
             let plain = Cholesky::new(a.as_ref(), "test").unwrap();
-            packed.factor(&Whole(&a), "test").unwrap();
+            packed.factor(&a.as_ref(), "test").unwrap();
             let mut lower = Mat::zeros(dim, dim);
             packed.write_lower(lower.as_mut());
             let scale = a.norm_max().sqrt();

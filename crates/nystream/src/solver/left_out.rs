@@ -11,7 +11,7 @@ use super::gcv::GcvChoice;
 use super::nystrom::{Beside, NystromSums, feature_floor, subtract_means};
 use crate::error::{Error, Result};
 use crate::kernel::KernelWorkspace;
-use crate::linalg::{Cholesky, PackedRows, PackedTriangle, product};
+use crate::linalg::{PackedFactoring, PackedRows, PlusIdentity, product};
 use crate::model::{KernelModel, PredictWorkspace, Uncertainty};
 use crate::rows::Rows;
 
@@ -131,25 +131,25 @@ impl Centred<'_> {
     /// h = w(1/Σw + ‖L⁻¹(φ − φ̄)‖²) with LLᵀ = Σw(φ − φ̄)(φ − φ̄)ᵀ + μI.
     fn errors(&self, ridge: f64) -> Result<Vec<f64>> {
         let Self { sums, beside, rows, .. } = self;
-        let mut gram = self.gram.clone();
-        (0..gram.nrows()).for_each(|i| gram[(i, i)] += ridge);
-        let factor = Cholesky::new(gram.as_ref(), "regularised sums")?;
+        let mut factor = PackedFactoring::default();
+        factor.factor(&PlusIdentity { matrix: self.gram.as_ref(), factor: ridge }, "regularised sums")?;
         let (count, outputs) = rows.codes.shape();
-        let (mut theta, mut centre) = (beside.cross.clone(), beside.mean.clone());
-        for t in 0..outputs {
-            factor.solve_in_place(theta.as_mut().subcols_mut(t, 1));
+        let (mut theta, centre) = (beside.cross.clone(), &beside.mean);
+        for theta in theta.col_iter_mut() {
+            if let Some(theta) = theta.try_as_col_major_mut() {
+                factor.solve_in_place(theta.as_slice_mut());
+            }
         }
         let shift = |t: usize| sums.target_sum[t] / sums.weight - centre.col(0).transpose() * theta.col(t);
         let shifts: Vec<f64> = (0..outputs).map(shift).collect();
-        factor.forward_in_place(centre.as_mut());
-        let centre: Vec<f64> = centre.col(0).iter().copied().collect();
-        let triangle = PackedTriangle::of(factor.factor());
+        let mut centre: Vec<f64> = centre.col(0).iter().copied().collect();
+        factor.forward_in_place(&mut centre);
         let (mut solved, mut spread) = (PackedRows::default(), vec![0.0; TURN.min(count)]);
         let mut errors = Vec::with_capacity(count * outputs);
         for start in (0..count).step_by(TURN) {
             let part = rows.features.subrows(start, TURN.min(count - start));
             let spread = &mut spread[..part.nrows()];
-            triangle.solve(part, &mut solved);
+            factor.triangle().solve(part, &mut solved);
             solved.squared_distances(&centre, spread);
             let fitted = product(part, theta.as_ref());
             for (i, spread) in spread.iter().enumerate() {
@@ -166,6 +166,7 @@ impl Centred<'_> {
 mod tests {
     use super::*;
     use crate::kernel::{Centres, Kernel};
+    use crate::linalg::Cholesky;
     use crate::random::Generator;
     use crate::rows::RowBlock;
     use crate::sketch::Dictionary;

@@ -339,7 +339,7 @@ impl Patches for Regularised<'_> {
                 }
                 out[sum.len()..].fill([0.0; _]);
             }
-            None => PlusIdentity { sum, factor: ridge }.read(row, col, out),
+            None => PlusIdentity { matrix: sum, factor: ridge }.read(row, col, out),
         }
         if (row..row + out[0].len()).contains(&atoms) {
             for (out, k) in out.iter_mut().zip(col..=atoms) {

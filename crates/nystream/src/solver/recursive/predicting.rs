@@ -46,7 +46,7 @@ impl Predicting {
         start.factor.triangle().solve(features, solved);
         products.reset(height);
         products.add_packed(solved);
-        innovations.factor(&PlusIdentity { sum: products, factor: 1.0 }, "innovations")?;
+        innovations.factor(&PlusIdentity { matrix: &*products, factor: 1.0 }, "innovations")?;
         for column in residuals.as_mut().col_iter_mut() {
             if let Some(column) = column.try_as_col_major_mut() {
                 innovations.forward_in_place(column.as_slice_mut());
