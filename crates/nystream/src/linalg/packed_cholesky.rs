@@ -178,8 +178,18 @@ impl PackedFactoring {
             let (first, rows) = (g * BLOCK, BLOCK.min(dim - g * BLOCK));
             let (block, length) = (self.triangle.block(g), first + BLOCK);
             for k in 0..first {
-                let row = |i: usize| block[i / PANEL * length + k][i % PANEL];
-                (0..rows).for_each(|i| out[(first + i, k)] = row(i));
+                let panels = block.iter().skip(k).step_by(length);
+                let mut column = out.as_mut().col_mut(k).subrows_mut(first, rows);
+                match column.as_mut().try_as_col_major_mut() {
+                    Some(column) => {
+                        // Whole panels are copied as registers.
+                        let (whole, rest) = column.as_slice_mut().as_chunks_mut();
+                        let mut panels = panels.copied();
+                        whole.iter_mut().zip(panels.by_ref()).for_each(|(out, panel)| *out = panel);
+                        panels.next().iter().for_each(|panel| rest.copy_from_slice(&panel[..rest.len()]));
+                    }
+                    None => column.iter_mut().zip(panels.flatten()).for_each(|(out, number)| *out = *number),
+                }
             }
             for (k, column) in square.iter().enumerate().take(rows) {
                 (k..rows).for_each(|i| out[(first + i, first + k)] = column[i]);
