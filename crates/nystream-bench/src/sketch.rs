@@ -156,7 +156,7 @@ fn blocks(data: &Data) -> Outcome {
     for (name, schedule, count) in [
         single,
         ("blocks of 512", Schedule::Blocks { rows: BLOCK }, BLOCK_ROWS),
-        ("lazy, blocks of 512", Schedule::Lazy { rows: BLOCK, growth: 1.5 }, BLOCK_ROWS),
+        ("lazy, blocks of 512", Schedule::Lazy { rows: BLOCK, growth: Schedule::GROWTH }, BLOCK_ROWS),
     ] {
         let mut squeak = warmed(data, schedule)?;
         let before = squeak.atoms();

@@ -38,8 +38,6 @@ const ACCURACY: f64 = 0.5;
 const FAILURE_PROB: f64 = 0.1;
 /// Rows of a block.
 const BLOCK: usize = 25;
-/// Of the lazy schedule.
-const GROWTH: f64 = 1.5;
 /// Further scorings of one dictionary, to see what their number does.
 const AGAIN: [usize; 4] = [1, 2, 4, 16];
 /// Schedules are judged at those q̄ where per-point runs keep the promise: Eq. 11 holds in this share of them at least, over all

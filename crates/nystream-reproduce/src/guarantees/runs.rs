@@ -11,7 +11,7 @@ use nystream::sketch::{
 use nystream::{Error, Result};
 
 use super::problem::{Problem, Step};
-use super::{ACCURACY, AGAIN, BLOCK, FAILURE_PROB, GROWTH, LEVERAGE_RIDGE};
+use super::{ACCURACY, AGAIN, BLOCK, FAILURE_PROB, LEVERAGE_RIDGE};
 use crate::statistics::{largest, mean};
 
 /// What is run.
@@ -60,7 +60,7 @@ impl Method {
             Self::Blocked => Schedule::Blocks { rows: BLOCK },
             Self::Blocks5 => Schedule::Blocks { rows: 5 },
             Self::Blocks100 => Schedule::Blocks { rows: 100 },
-            Self::Lazy => Schedule::Lazy { rows: BLOCK, growth: GROWTH },
+            Self::Lazy => Schedule::Lazy { rows: BLOCK, growth: Schedule::GROWTH },
             _ => Schedule::PerPoint,
         }
     }

@@ -1,10 +1,11 @@
 //! Blocked, lazy and merged dictionaries beside per-point ones: as they stand, and scored once more.
 
 use nystream::Result;
+use nystream::sketch::Schedule;
 
 use super::runs::{Method, Run, Runs, repeat_both};
 use super::tables::percent;
-use super::{AGAIN, BLOCK, FALSE_ALARM, GROWTH, Plan, RETRIED, Results, SEEDS, VARIANTS, WORTH_JUDGING};
+use super::{AGAIN, BLOCK, FALSE_ALARM, Plan, RETRIED, Results, SEEDS, VARIANTS, WORTH_JUDGING};
 use crate::findings::{Findings, Verdict};
 use crate::statistics::{proportions_apart, proportions_p_value, quotient, ranks_p_value, standard_errors};
 use crate::study::Seeds;
@@ -199,10 +200,11 @@ impl Comparisons {
 
     pub(super) fn write(&self, findings: &mut Findings, results: &[Results]) {
         findings.text(format!(
-            "Blocks of {BLOCK} rows; lazy with growth {GROWTH}; merged from per-point dictionaries of 2 and 4 equal parts of \
+            "Blocks of {BLOCK} rows; lazy with growth {}; merged from per-point dictionaries of 2 and 4 equal parts of \
              the stream, judged at the end, where the others are judged at every checked step. \"No floor\" is per point \
              without the floor p̃/2 of line 5 (blocks of one row). \"Merged, last row\" is a per-point dictionary of all rows \
              but the last, merged with one of that row alone.",
+            Schedule::GROWTH,
         ));
         findings.text(format!(
             "Every dictionary is compared as it stands, and after it was scored once more at γ without new rows, which puts \

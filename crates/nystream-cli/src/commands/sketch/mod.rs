@@ -96,7 +96,7 @@ struct StreamArgs {
     /// Rows of a block, for --schedule block and lazy (default: 256)
     #[arg(long, value_name = "ROWS", allow_negative_numbers = true)]
     block: Option<usize>,
-    /// Growth after which --schedule lazy scores old atoms anew, at least 1 (default: 1.5)
+    /// Growth after which --schedule lazy scores old atoms anew, at least 1 (default: 1.1)
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     growth: Option<f64>,
     /// Where to write the sketch, to be resumed, merged and inspected
@@ -240,7 +240,7 @@ impl SketchArgs {
         Ok(match name {
             ScheduleName::PerPoint => Schedule::PerPoint,
             ScheduleName::Block => Schedule::Blocks { rows },
-            ScheduleName::Lazy => Schedule::Lazy { rows, growth: growth.unwrap_or(1.5) },
+            ScheduleName::Lazy => Schedule::Lazy { rows, growth: growth.unwrap_or(Schedule::GROWTH) },
         })
     }
 }
