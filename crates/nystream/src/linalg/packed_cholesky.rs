@@ -120,7 +120,7 @@ impl PackedFactoring {
         let mut pivot = 0;
         if mean.is_finite() && mean >= 0.0 {
             for relative in JITTERS {
-                match self.try_factor(matrix, relative * mean) {
+                match self.try_factor(matrix, relative * mean, |group| on_panels(group)) {
                     Ok(()) => return Ok(()),
                     Err(index) => pivot = index,
                 }
@@ -129,7 +129,7 @@ impl PackedFactoring {
         Err(Error::NotPositiveDefinite { what, pivot, jitter: JITTERS[JITTERS.len() - 1] * mean })
     }
 
-    fn try_factor(&mut self, matrix: &impl Patches, jitter: f64) -> Result<(), usize> {
+    fn try_factor<M: Patches>(&mut self, matrix: &M, jitter: f64, find: impl Fn(Group<M>)) -> Result<(), usize> {
         self.triangle.reshape(matrix.dim());
         let blocks = matrix.dim().div_ceil(BLOCK);
         self.squares.resize(blocks, [[0.0; BLOCK]; BLOCK]);
@@ -139,7 +139,7 @@ impl PackedFactoring {
             let (known, rest) = self.triangle.numbers.split_at_mut(start(first));
             let (own, _) = rest.split_at_mut(start(last) - start(first));
             let squares = &mut self.squares[first..last];
-            on_panels(Group { matrix, jitter, known, own, squares, first, last, result: &mut result });
+            find(Group { matrix, jitter, known, own, squares, first, last, result: &mut result });
             result?;
         }
         result
@@ -453,6 +453,7 @@ mod tests {
     use super::*;
     use crate::random::Generator;
     use faer::Mat;
+    use pulp::Scalar;
 
     fn spd(dim: usize) -> Mat<f64> {
         let mut rng = Generator::new(dim as u64);
@@ -460,18 +461,32 @@ mod tests {
         &a * a.transpose() + Mat::<f64>::identity(dim, dim) * faer::Scale(dim as f64)
     }
 
+    fn lower(packed: &PackedFactoring) -> Mat<f64> {
+        let dim = packed.triangle.dim;
+        let mut lower = Mat::zeros(dim, dim);
+        packed.write_lower(lower.as_mut());
+        lower
+    }
+
     #[test]
-    fn factors_of_any_size_and_their_solves_are_the_plain_ones() {
-        let mut packed = PackedFactoring::default();
+    fn factors_of_any_size_and_their_solves_are_the_plain_ones_on_any_registers() {
+        let (mut packed, mut plainly) = (PackedFactoring::default(), PackedFactoring::default());
+        // The last is smaller than what the memory held before.
         for dim in [1, 5, 23, 24, 25, 48, 49, 100, 383, 409, 801, 30] {
             let a = spd(dim);
             let plain = Cholesky::new(a.as_ref(), "test").unwrap();
             packed.factor(&a.as_ref(), "test").unwrap();
-            let mut lower = Mat::zeros(dim, dim);
-            packed.write_lower(lower.as_mut());
+            plainly.try_factor(&a.as_ref(), 0.0, |group| group.run::<Scalar, 4>(Scalar)).unwrap();
             let scale = a.norm_max().sqrt();
-            for j in 0..dim {
-                assert!((j..dim).all(|i| (lower[(i, j)] - plain.factor()[(i, j)]).abs() < 1e-13 * scale), "{dim}");
+            for found in [&packed, &plainly] {
+                let lower = lower(found);
+                for j in 0..dim {
+                    assert!((j..dim).all(|i| (lower[(i, j)] - plain.factor()[(i, j)]).abs() < 1e-13 * scale), "{dim}");
+                    assert!((0..j).all(|i| lower[(i, j)] == 0.0) && lower[(j, j)] == found.diagonal(j));
+                }
+                let mut across = Mat::zeros(dim, dim);
+                found.write_lower(across.as_mut().transpose_mut());
+                assert_eq!(across.transpose(), lower);
             }
             let b = Mat::from_fn(dim, 1, |i, _| (i as f64).sin());
             let mut x: Vec<f64> = (0..dim).map(|i| b[(i, 0)]).collect();
@@ -483,5 +498,44 @@ mod tests {
             plain.backward_in_place(expected.as_mut());
             assert!((0..dim).all(|i| (x[i] - expected[(i, 0)]).abs() < 1e-13));
         }
+    }
+
+    #[test]
+    fn equal_matrices_give_equal_bits_whatever_holds_them_and_came_before() {
+        let mut used = PackedFactoring::default();
+        used.factor(&spd(600).as_ref(), "test").unwrap();
+        for dim in [7, 24, 167, 168, 169, 505] {
+            let a = spd(dim);
+            let plus = PlusIdentity { matrix: a.as_ref(), factor: 2.5 };
+            let sums = GramSum::from_matrix(a.as_ref());
+            used.factor(&PlusIdentity { matrix: &sums, factor: 2.5 }, "test").unwrap();
+            let mut fresh = PackedFactoring::default();
+            fresh.factor(&plus, "test").unwrap();
+            assert_eq!(lower(&used), lower(&fresh), "{dim}");
+            let added = &a + Mat::<f64>::identity(dim, dim) * faer::Scale(2.5);
+            fresh.factor(&added.as_ref(), "test").unwrap();
+            assert_eq!(lower(&used), lower(&fresh), "{dim}");
+            assert!((0..dim).all(|i| Patches::diagonal(&&sums, i) == a[(i, i)] && plus.diagonal(i) == added[(i, i)]));
+        }
+    }
+
+    #[test]
+    fn singular_gets_jitter_and_indefinite_is_refused() {
+        let mut packed = PackedFactoring::default();
+        packed.factor(&Mat::<f64>::from_fn(30, 30, |_, _| 1.0).as_ref(), "ones").unwrap();
+        for bad in [-1e3, f64::NAN, f64::INFINITY] {
+            let mut a = spd(30);
+            a[(26, 26)] = bad;
+            let found = packed.factor(&a.as_ref(), "bad");
+            let Err(Error::NotPositiveDefinite { pivot, .. }) = found else { panic!("{bad}: {found:?}") };
+            assert!(pivot == 26 || !bad.is_finite());
+        }
+        // Nothing is left of it.
+        let a = spd(29);
+        packed.factor(&a.as_ref(), "good").unwrap();
+        let found = lower(&packed);
+        assert!((&found * found.transpose() - &a).norm_max() < 1e-12 * a.norm_max());
+        packed.factor(&Mat::<f64>::new().as_ref(), "nothing").unwrap();
+        packed.solve_in_place(&mut []);
     }
 }
