@@ -70,8 +70,8 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// A growth for [`Schedule::Lazy`]: with 1.5, dictionaries of long streams were a fifth to a third larger and took no
-    /// less time.
+    /// A growth for [`Schedule::Lazy`]: with 1.5, dictionaries of long streams were at least a fifth larger and took about as
+    /// long.
     pub const GROWTH: f64 = 1.1;
 
     /// Rows that are learnt together.
