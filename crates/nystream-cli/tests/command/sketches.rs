@@ -182,7 +182,7 @@ fn every_option_changes_something() {
         "--method squeak --schedule per-point",
         "--method squeak --block 100",
         "--method squeak --schedule lazy",
-        "--method squeak --schedule lazy --growth 1.01",
+        "--method squeak --schedule lazy --growth 3",
         "--method squeak --schedule lazy --block 20",
         "--method squeak --seed 3",
         "--method squeak --kernel laplacian",
