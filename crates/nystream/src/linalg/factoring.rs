@@ -8,7 +8,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{self, LltError, LltRegularization};
 use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::triangular_inverse::invert_lower_triangular;
-use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
 use faer::{Accum, Mat, MatMut, MatRef, Par, Spec};
 
 use super::cholesky::JITTERS;
@@ -140,27 +140,6 @@ impl Factoring {
         // A single column is not bitwise equal on several threads.
         let par = if rhs.ncols() == 1 { Par::Seq } else { parallelism(n * n * rhs.ncols() / 2) };
         solve_lower_triangular_in_place(self.factor.as_ref(), rhs, par);
-    }
-
-    /// B ← A⁻¹B.
-    pub fn solve_in_place(&self, mut rhs: MatMut<'_, f64>) {
-        self.forward_in_place(rhs.as_mut());
-        self.backward_in_place(rhs);
-    }
-
-    /// B ← L⁻ᵀB.
-    pub fn backward_in_place(&self, rhs: MatMut<'_, f64>) {
-        let n = self.factor.rows;
-        let par = if rhs.ncols() == 1 { Par::Seq } else { parallelism(n * n * rhs.ncols() / 2) };
-        solve_upper_triangular_in_place(self.factor.as_ref().transpose(), rhs, par);
-    }
-
-    /// L⁻¹.
-    pub fn inverse_factor(&self) -> Mat<f64> {
-        let n = self.factor.rows;
-        let mut inverse = Mat::zeros(n, n);
-        invert_lower_triangular(inverse.as_mut(), self.factor.as_ref(), parallelism(n * n * n / 6));
-        inverse
     }
 
     /// Adds rows and columns: `border` is L⁻¹ of the new columns above the old corner, and `corner` fills the lower

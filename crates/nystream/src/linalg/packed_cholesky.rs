@@ -10,7 +10,7 @@ use pulp::Simd;
 
 use super::cholesky::JITTERS;
 use super::gram::GramSum;
-use super::packed_rows::{BLOCK, DEPTH, PANEL};
+use super::packed_rows::{BLOCK, DEPTH, PANEL, write_panels};
 use super::packed_solve::{Block, PANELS, PackedTriangle, start};
 use super::rank_update::{OnPanels, STRIP, on_panels};
 use crate::error::{Error, Result};
@@ -179,17 +179,7 @@ impl PackedFactoring {
             let (block, length) = (self.triangle.block(g), first + BLOCK);
             for k in 0..first {
                 let panels = block.iter().skip(k).step_by(length);
-                let mut column = out.as_mut().col_mut(k).subrows_mut(first, rows);
-                match column.as_mut().try_as_col_major_mut() {
-                    Some(column) => {
-                        // Whole panels are copied as registers.
-                        let (whole, rest) = column.as_slice_mut().as_chunks_mut();
-                        let mut panels = panels.copied();
-                        whole.iter_mut().zip(panels.by_ref()).for_each(|(out, panel)| *out = panel);
-                        panels.next().iter().for_each(|panel| rest.copy_from_slice(&panel[..rest.len()]));
-                    }
-                    None => column.iter_mut().zip(panels.flatten()).for_each(|(out, number)| *out = *number),
-                }
+                write_panels(panels, out.as_mut().col_mut(k).subrows_mut(first, rows));
             }
             for (k, column) in square.iter().enumerate().take(rows) {
                 (k..rows).for_each(|i| out[(first + i, first + k)] = column[i]);

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use faer::{MatMut, MatRef};
+use faer::{ColMut, MatMut, MatRef};
 use pulp::Simd;
 use rayon::prelude::*;
 
@@ -28,6 +28,20 @@ const PANELS: usize = 16;
 const PARALLEL_NUMBERS: usize = 1 << 15;
 /// Sums that run side by side, so that additions need not wait for each other.
 const CHAINS: usize = 4;
+
+/// Writes what panels have beside each other in a column, best contiguous.
+pub(super) fn write_panels<'a>(panels: impl Iterator<Item = &'a [f64; PANEL]>, mut column: ColMut<'_, f64>) {
+    match column.as_mut().try_as_col_major_mut() {
+        Some(column) => {
+            // Whole panels are copied as registers.
+            let (whole, rest) = column.as_slice_mut().as_chunks_mut();
+            let mut panels = panels.copied();
+            whole.iter_mut().zip(panels.by_ref()).for_each(|(out, panel)| *out = panel);
+            panels.next().iter().for_each(|panel| rest.copy_from_slice(&panel[..rest.len()]));
+        }
+        None => column.iter_mut().zip(panels.flatten()).for_each(|(out, number)| *out = *number),
+    }
+}
 
 /// A block of rows, packed; its memory is kept for the next block.
 #[derive(Debug, Default)]
@@ -147,19 +161,8 @@ impl PackedRows {
         let mut done = 0;
         for (height, part) in self.parts() {
             for k in 0..height {
-                let mut column = out.as_mut().col_mut(done + k);
-                let numbers = (0..).map(|p| &part[(p * height + k) * PANEL..(p * height + k + 1) * PANEL]);
-                match column.as_mut().try_as_col_major_mut() {
-                    Some(column) => {
-                        // Whole panels are copied as registers.
-                        let panels = part.as_chunks::<PANEL>().0.iter().skip(k).step_by(height);
-                        let (whole, rest) = column.as_slice_mut().as_chunks_mut::<PANEL>();
-                        let mut panels = panels.copied();
-                        whole.iter_mut().zip(panels.by_ref()).for_each(|(out, panel)| *out = panel);
-                        panels.next().iter().for_each(|panel| rest.copy_from_slice(&panel[..rest.len()]));
-                    }
-                    None => column.iter_mut().zip(numbers.flatten()).for_each(|(out, number)| *out = *number),
-                }
+                let panels = part.as_chunks().0.iter().skip(k).step_by(height);
+                write_panels(panels, out.as_mut().col_mut(done + k));
             }
             done += height;
         }
