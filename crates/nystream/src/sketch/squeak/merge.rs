@@ -1,6 +1,7 @@
 //! Merging two dictionaries (DISQUEAK), scored at γ.
 
 use super::Squeak;
+use super::step::STEPS;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::random::Generator;
@@ -8,12 +9,6 @@ use crate::sketch::SequentialDictionary;
 
 /// Stream of the generator that a merge makes, apart from those of single dictionaries.
 pub(super) const MERGE_STREAM: u64 = 1;
-
-/// Steps in which atoms fall (not in the papers).
-///
-/// Atoms that go in one draw may take all that a direction had, which new rows would mend and a merge does not. Step by step,
-/// what stands in for those that went is scored higher, and falls no further.
-pub(super) const STEPS: u32 = 2;
 
 impl Squeak {
     /// One dictionary for the rows of both, as if the rows of `other` had come after those of this one: its row

@@ -31,10 +31,11 @@
 //!   then up to 1+ε higher. They never fall below τ/α with a smaller α, so q̄ may be smaller; they may exceed τ by 1+ε, so
 //!   the theorem allows for 1+ε times as many atoms. At (1+ε)γ every merge took copies that a single run had kept, and p̃
 //!   never rises again.
-//! - Merged atoms fall in two equal steps of log p̃, scored before each. A step is a merge with an empty dictionary, a node of
-//!   DISQUEAK's tree of its own: no p̃ falls below a score, and every draw thins the copies as line 7 does. The union bound over
-//!   n nodes covers it while no more dictionaries are scored than there are rows. In one step merged dictionaries of few
-//!   copies had more atoms and larger errors than one run over all rows (`docs/guarantees.md`).
+//! - Atoms of a block that joins, and of merged dictionaries, fall in two equal steps of log p̃, scored before each. A step is a
+//!   merge with an empty dictionary, a node of DISQUEAK's tree of its own: no p̃ falls below a score, and every draw thins the
+//!   copies as line 7 does. The union bound over n nodes covers it while no more dictionaries are scored than there are rows,
+//!   so a block of one row falls in one step. In one step merged dictionaries of few copies had more atoms and larger errors
+//!   than one run over all rows, and blocked ones other sizes and errors than per point (`docs/guarantees.md`).
 //! - Each atom keeps the q̄ of its arrival, so that q̄ can grow with the stream and dictionaries with different q̄ merge.
 //! - The lazy schedule is ours: leaving a probability too large costs space, never accuracy. A row's score alone in the
 //!   dictionary, τ/(1+τ), is at least its score within its block.

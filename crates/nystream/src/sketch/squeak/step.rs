@@ -9,12 +9,28 @@ use crate::rows::{RowBlock, Rows};
 /// γ is raised by at least this factor when the budget is exceeded (not in the paper).
 const LEAST_RAISE: f64 = 1.1;
 
+/// Steps in which atoms fall when a block joins, and after a merge (not in the papers).
+///
+/// Atoms that go in one draw may take all that a direction had. Step by step, what stands in for those that went is scored
+/// higher, and falls no further.
+pub(super) const STEPS: u32 = 2;
+
 impl Squeak {
     /// Learns `rows`, the next of the stream after those already learnt.
     pub(super) fn learn(&mut self, rows: Rows) -> Result<()> {
         match self.options.schedule {
-            Schedule::PerPoint => self.join(rows, true)?,
-            Schedule::Blocks { .. } => self.join(rows, false)?,
+            Schedule::PerPoint => {
+                self.admit(rows)?;
+                // SQUEAK, Alg. 1, line 5, with its floor.
+                self.shrink(|lower, old| lower.max(old / 2.0));
+            }
+            Schedule::Blocks { .. } => {
+                self.admit(rows)?;
+                // No more dictionaries are scored than rows come: the union bound is over rows.
+                let steps = STEPS.min(rows.len() as u32);
+                self.fall(steps);
+                self.rescore(self.leverage_ridge, steps - 1)?;
+            }
             Schedule::Lazy { growth, .. } => {
                 self.join_lazily(rows)?;
                 if self.atoms.len() as f64 > growth * self.rescored_atoms as f64 {
@@ -37,9 +53,9 @@ impl Squeak {
         standing
     }
 
-    /// SQUEAK, Alg. 1, lines 3 to 15, for a point (`floor`: line 5 with its p̃/2) or for a block, which is an exact
-    /// dictionary of its own.
-    fn join(&mut self, rows: Rows, floor: bool) -> Result<()> {
+    /// SQUEAK, Alg. 1, lines 3 and 4, for a point or for a block, which is an exact dictionary of its own: they join as they
+    /// are, and all atoms are scored.
+    pub(super) fn admit(&mut self, rows: Rows) -> Result<()> {
         let old = self.atoms.len();
         let standing = self.newcomers(rows.len());
         self.atoms.append(&self.options.kernel, rows, &standing, &mut self.scorer.kernels);
@@ -48,7 +64,6 @@ impl Squeak {
         for i in 0..rows.len() {
             self.account(self.options.kernel.diagonal(rows.row(i)), self.scores[old + i]);
         }
-        self.shrink(|lower, old| if floor { lower.max(old / 2.0) } else { lower });
         Ok(())
     }
 
@@ -91,13 +106,18 @@ impl Squeak {
     /// Scores every atom, and lets it fall one step of those `left`.
     pub(super) fn score_and_fall(&mut self, ridge: f64, left: u32) -> Result<()> {
         self.scorer.of_atoms(&self.atoms, ridge, &mut self.scores)?;
+        self.fall(left);
+        Ok(())
+    }
+
+    /// Lets every atom, scored as it is, fall one step of those `left`.
+    pub(super) fn fall(&mut self, left: u32) {
         self.shrink(|lower, old| match left {
             1 => lower,
             // Rounding must not take it below its score, or above where it was.
             left => (old * (lower / old).powf(1.0 / f64::from(left))).clamp(lower, old),
         });
         self.rescored_atoms = self.atoms.len();
-        Ok(())
     }
 
     /// Lets every atom fall to `rule(score, p̃)`, the score, times 1 − ε, being at most p̃.
