@@ -28,7 +28,7 @@ pub use exact::{ExactFit, check_exact_memory, solve_exact};
 pub use gcv::{GcvChoice, RidgePath};
 pub use left_out::{SummedRows, left_out_outputs};
 pub use loss::Loss;
-pub use moving::move_sums;
+pub use moving::{Guard, Sample, move_sums};
 pub use nystrom::{NystromFit, NystromSums};
 pub use press::press_ridge;
 pub use recursive::{Block, Innovations, RecursiveRidge};

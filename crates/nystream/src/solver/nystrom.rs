@@ -204,6 +204,20 @@ impl NystromSums {
         self.rows += block.nrows() as u64;
     }
 
+    /// Σw k(x,x) of the rows summed.
+    pub fn energy(&self) -> f64 {
+        self.energy
+    }
+
+    /// Share of the targets' variance that residual sums of squares are; of several targets the mean.
+    pub fn unexplained(&self, residuals: &[f64]) -> f64 {
+        let share = |(t, residual): (usize, &f64)| {
+            let total = self.target_squares[t] - self.target_sum[t] * self.target_sum[t] / self.weight;
+            if total > 0.0 { (residual / total).clamp(0.0, 1.0) } else { 0.0 }
+        };
+        residuals.iter().enumerate().map(share).sum::<f64>() / residuals.len().max(1) as f64
+    }
+
     /// Multiplies every sum: rows so far count for less.
     pub fn fade(&mut self, factor: f64) {
         self.gram.scale(factor);

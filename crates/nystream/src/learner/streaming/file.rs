@@ -82,7 +82,7 @@ impl StreamingRidge {
                 ends: bank.ends,
                 members: bank.members.iter().map(MemberHeader::of).collect(),
             }),
-            watch: self.watch.header().clone(),
+            watch: self.watch.header(),
         };
         let document = serde_json::to_value(document)
             .map_err(|_| Error::Internal("a streaming learner's description could not be written"))?;

@@ -321,6 +321,7 @@ impl StreamingRidge {
                 if kept.varies() {
                     let settled = settled_before(kept.len(), kept.head_end(&self.options));
                     let chosen = choose(&self.options, kept, bank.as_ref().map(Bank::chosen), settled)?;
+                    self.watch.remember(kept.rows.rows(), &self.options);
                     self.phase = Phase::Stream { bank: Bank::open(&self.options, kept, chosen)? };
                 } else {
                     // Targets that have never changed leave nothing to choose from: wait another head.

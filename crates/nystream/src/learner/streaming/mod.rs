@@ -43,6 +43,7 @@ mod status;
 mod tests;
 #[cfg(test)]
 mod tests_reopen;
+mod witnesses;
 
 pub use file::KIND;
 pub use learner::StreamingRidge;

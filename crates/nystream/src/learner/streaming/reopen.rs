@@ -8,6 +8,10 @@
 //! spanned now do the sums move to them ([`move_sums`](crate::solver::move_sums)). Else this is how rows are from now on,
 //! and later windows are compared with it. So atoms change rarely: a false alarm ends with the old ones.
 //!
+//! Rows of all the stream, evenly spaced, tell what they have in the new atoms that the old ones did not see
+//! ([`Witnesses`]). Without them nothing held new atoms where old rows had been: sorted streams that changed their atoms again
+//! and again were learnt worse than by the mean.
+//!
 //! What the sums lose by moving is reported. While several bandwidths compete nothing is changed.
 
 use faer::Mat;
@@ -16,12 +20,13 @@ use serde::{Deserialize, Serialize};
 use super::bank::{Bank, Member};
 use super::merge::choose_atoms;
 use super::options::{Reopen, StreamingOptions};
+use super::witnesses::{self, Witnesses};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::persist::Container;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod};
-use crate::solver::{RecursiveRidge, Ridge, SolverOptions, Whitening, move_sums};
+use crate::solver::{Guard, RecursiveRidge, Ridge, Sample, SolverOptions, Whitening, move_sums};
 
 /// Rows of a window.
 const WINDOW: usize = 256;
@@ -67,6 +72,8 @@ pub(super) struct Watch {
     reference: Option<RowBlock>,
     /// Rows of the window so far.
     window: Option<RowBlock>,
+    /// Rows of the whole stream, without those of the window.
+    witnesses: Witnesses,
     header: Header,
     /// The map to features of the atoms in force, where kernels are summed: the next window needs it too.
     map: Option<Map>,
@@ -101,9 +108,44 @@ pub(super) struct Header {
     windows: u64,
     pub changes: u64,
     pub last: Option<Change>,
+    #[serde(default)]
+    witnesses: witnesses::Header,
+}
+
+/// One row in so many is looked at.
+fn stride(options: &StreamingOptions) -> u64 {
+    (options.budget / ATOMS_A_STRIDE).clamp(1, LONGEST_STRIDE) as u64
 }
 
 impl Watch {
+    /// What follows the stream that two others have followed; the `change` of atoms, if there was one, is theirs.
+    pub fn joined(self, other: Self, change: Option<Change>) -> Self {
+        let changes = self.header.changes.saturating_add(other.header.changes).saturating_add(change.is_some().into());
+        let last = change.or(other.header.last).or(self.header.last);
+        // Other atoms, or rows of more than one stream: what is usual must be found again.
+        let header = Header { changes, last, ..Header::default() };
+        Self { witnesses: self.witnesses.join(other.witnesses), header, ..Self::default() }
+    }
+
+    /// What each of the rows kept of the whole stream counts for.
+    pub fn witness_weights(&self, options: &StreamingOptions) -> Vec<f64> {
+        self.witnesses.weights(options.decay().powf(stride(options) as f64))
+    }
+
+    /// These rows with their weights; none before there are any, or where all of them are forgotten.
+    pub fn sample<'a>(&'a self, weights: &'a [f64]) -> Option<Sample<'a>> {
+        let rows = self.witnesses.rows().filter(|_| weights.iter().sum::<f64>() > 0.0);
+        rows.map(|rows| Sample { rows, weights })
+    }
+
+    /// Takes note of the first rows of the stream, which nothing is compared with.
+    pub fn remember(&mut self, rows: Rows, options: &StreamingOptions) {
+        if options.reopen == Reopen::Auto {
+            let every: Vec<usize> = (0..rows.len()).step_by(stride(options) as usize).collect();
+            self.witnesses.offer(RowBlock::gather(rows, &every).rows());
+        }
+    }
+
     /// Looks at rows that are learnt next, the first of them with this number, up to the one that ends a window out of the
     /// ordinary: how many rows that are, and whether there is such a window. Then atoms are to be chosen anew
     /// ([`renew`](Self::renew)) once the rows are learnt. What is learnt of them does not matter to it.
@@ -111,7 +153,7 @@ impl Watch {
         if options.reopen == Reopen::Off {
             return Ok((rows.len(), false));
         }
-        let stride = (options.budget / ATOMS_A_STRIDE).clamp(1, LONGEST_STRIDE) as u64;
+        let stride = stride(options);
         for i in 0..rows.len() {
             if (first + i as u64).is_multiple_of(stride) {
                 let window = self.window.get_or_insert_with(|| RowBlock::like(rows));
@@ -120,7 +162,7 @@ impl Watch {
                     if self.judge(bank)? {
                         return Ok((i + 1, true));
                     }
-                    self.window.iter_mut().for_each(RowBlock::clear);
+                    self.clear_window();
                 }
             }
         }
@@ -129,8 +171,11 @@ impl Watch {
 
     /// Chooses atoms anew after a window out of the ordinary, and changes them where that is worth it.
     pub fn renew(&mut self, learnt: u64, bank: &mut Bank, options: &StreamingOptions) -> Result<()> {
-        let (Some(window), [member]) = (&mut self.window, &mut bank.members[..]) else { return Ok(()) };
-        match renewed(member, window.rows(), learnt, options, self.header.changes)? {
+        let (Some(window), [member]) = (&self.window, &mut bank.members[..]) else { return Ok(()) };
+        let weights = self.witness_weights(options);
+        let sample = self.sample(&weights);
+        let found = Renewal { window: window.rows(), sample, learnt, changes: self.header.changes };
+        match found.renewed(member, options)? {
             Some((learner, change)) => {
                 let (errors, expected) = (std::mem::take(&mut member.errors), member.expected);
                 *member = Member::judged(learner, DictionaryMethod::RpCholesky, errors, expected);
@@ -142,12 +187,21 @@ impl Watch {
                 self.header.windows = 0;
             }
         }
-        window.clear();
+        self.clear_window();
         Ok(())
+    }
+
+    /// The rows of the window become some of many.
+    fn clear_window(&mut self) {
+        if let Some(window) = &mut self.window {
+            self.witnesses.offer(window.rows());
+            window.clear();
+        }
     }
 
     /// Makes sparse rows wider.
     pub fn widen(&mut self, width: usize) {
+        self.witnesses.widen(width);
         [&mut self.reference, &mut self.window].into_iter().flatten().for_each(|rows| rows.widen(width));
     }
 
@@ -156,15 +210,16 @@ impl Watch {
         self.header.recent.map(|shares| 1.0 - shares.mean)
     }
 
-    pub fn header(&self) -> &Header {
-        &self.header
+    /// What is known besides rows.
+    pub fn header(&self) -> Header {
+        Header { witnesses: self.witnesses.header(), ..self.header.clone() }
     }
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let rows: usize = [&self.reference, &self.window].into_iter().flatten().map(RowBlock::size_bytes).sum();
         let map = |map: &Map| 8 * map.whitening.dim() * map.whitening.dim() + map.dictionary.atoms().size_bytes();
-        rows + self.map.as_ref().map_or(0, map)
+        rows + self.witnesses.size_bytes() + self.map.as_ref().map_or(0, map)
     }
 
     /// Whether the window is out of the ordinary.
@@ -173,7 +228,7 @@ impl Watch {
         let [member] = &bank.members[..] else {
             // Which bandwidth stays is not known: the rows are kept to be judged by it.
             if self.reference.is_none() {
-                self.reference = self.window.take();
+                self.reference.clone_from(&self.window);
             }
             return Ok(false);
         };
@@ -206,8 +261,16 @@ impl Watch {
 
     /// Adds rows to a file; the header belongs in the document.
     pub fn put(&self, file: &mut Container) -> Result<()> {
-        for (name, rows) in [("reference", &self.reference), ("window", &self.window)] {
-            if let Some(rows) = rows.as_ref().filter(|rows| !rows.is_empty()) {
+        let rows = |block: &'_ Option<RowBlock>| block.as_ref().filter(|rows| !rows.is_empty()).cloned();
+        let witnesses = self.witnesses.rows().map(|rows| {
+            let mut block = RowBlock::like(rows);
+            block.extend(rows);
+            block
+        });
+        for (name, rows) in
+            [("reference", rows(&self.reference)), ("window", rows(&self.window)), ("witness", witnesses)]
+        {
+            if let Some(rows) = rows {
                 file.put_rows(&format!("{name}_row"), rows.rows())?;
             }
         }
@@ -225,14 +288,17 @@ impl Watch {
             if !file.has(&format!("{name}_rows")) && !file.has(&format!("{name}_row_offsets")) {
                 return Ok(None);
             }
-            let rows = file.take_rows(&format!("{name}_row"), features)?;
-            let most = if name == "window" { WINDOW - 1 } else { WINDOW };
-            if rows.len() > most {
+            file.take_rows(&format!("{name}_row"), features).map(Some)
+        };
+        let (reference, window, witnesses) = (rows("reference")?, rows("window")?, rows("witness")?);
+        for (name, rows, most) in [("reference", &reference, WINDOW), ("window", &window, WINDOW - 1)] {
+            if let Some(rows) = rows.as_ref().filter(|rows| rows.len() > most) {
                 return Err(file.malformed(format!("{name}: {} rows, expected at most {most}", rows.len())));
             }
-            Ok(Some(rows))
-        };
-        Ok(Self { reference: rows("reference")?, window: rows("window")?, header, map: None })
+        }
+        let witnesses = Witnesses::from_parts(witnesses, header.witnesses)
+            .ok_or_else(|| file.malformed("witnesses that no stream can have left"))?;
+        Ok(Self { reference, window, witnesses, header, map: None })
     }
 }
 
@@ -274,47 +340,58 @@ fn left_out_share(kernel: &Kernel, rows: Rows, i: usize, captured: f64) -> f64 {
     if energy > 0.0 { (1.0 - captured / energy).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// The learner on new atoms, if they are worth it.
-fn renewed(
-    member: &Member,
-    window: Rows,
+/// What new atoms are chosen and judged by.
+struct Renewal<'a> {
+    window: Rows<'a>,
+    /// Rows of the whole stream.
+    sample: Option<Sample<'a>>,
+    /// Rows learnt.
     learnt: u64,
-    options: &StreamingOptions,
+    /// Changes so far.
     changes: u64,
-) -> Result<Option<(RecursiveRidge, Change)>> {
-    let (learner, kernel) = (&member.learner, *member.learner.kernel());
-    let old = learner.dictionary();
-    let half = |odd: usize| RowBlock::gather(window, &(odd..window.len()).step_by(2).collect::<Vec<_>>());
-    let (candidates, judges) = (half(0), half(1));
-    let mut union = old.atoms().clone();
-    union.extend(candidates.rows());
-    // Other random numbers at every change.
-    let seed = options.seed.wrapping_add(changes).wrapping_add(1);
-    let chosen = choose_atoms(&kernel, union.rows(), options.budget, seed, old.leverage_ridge())?;
-    let mean = |dictionary: &Dictionary| {
-        let own = learner.sums().whitening().filter(|_| dictionary == old);
-        left_out(&kernel, dictionary, own, judges.rows()).map(|shares| Shares::of(&shares).mean)
-    };
-    let (before, after) = (mean(old)?, mean(&chosen)?);
-    if after > WORTH * before {
-        return Ok(None);
+}
+
+impl Renewal<'_> {
+    /// The learner on new atoms, if they are worth it.
+    fn renewed(&self, member: &Member, options: &StreamingOptions) -> Result<Option<(RecursiveRidge, Change)>> {
+        let Self { window, sample, learnt, changes } = *self;
+        let (learner, kernel) = (&member.learner, *member.learner.kernel());
+        let old = learner.dictionary();
+        let half = |odd: usize| RowBlock::gather(window, &(odd..window.len()).step_by(2).collect::<Vec<_>>());
+        let (candidates, judges) = (half(0), half(1));
+        let mut union = old.atoms().clone();
+        union.extend(candidates.rows());
+        // Other random numbers at every change.
+        let seed = options.seed.wrapping_add(changes).wrapping_add(1);
+        let chosen = choose_atoms(&kernel, union.rows(), options.budget, seed, old.leverage_ridge())?;
+        let mean = |dictionary: &Dictionary| {
+            let own = learner.sums().whitening().filter(|_| dictionary == old);
+            left_out(&kernel, dictionary, own, judges.rows()).map(|shares| Shares::of(&shares).mean)
+        };
+        let (before, after) = (mean(old)?, mean(&chosen)?);
+        if after > WORTH * before {
+            return Ok(None);
+        }
+        // Numbers of rows: of old atoms as they were, of new ones about where the window ended.
+        let number = |&place: &u64| old.indices().get(place as usize).copied().unwrap_or(learnt);
+        let numbers = chosen.indices().iter().map(number).collect();
+        let new_atoms = chosen.indices().iter().filter(|&&place| place as usize >= old.len()).count();
+        let to = Dictionary::new(chosen.atoms().clone(), chosen.weights().to_vec(), numbers, old.leverage_ridge())?;
+        let fixed = SolverOptions { ridge: Ridge::Fixed(learner.ridge()), intercept: true };
+        let held = learner.sums().solve(&kernel, old, &fixed)?;
+        // Where nothing is known, the function varies as much as the targets do; a ridge is the noise's variance over that.
+        let guard = Guard { sample, prior: learner.sums().unexplained(&held.residuals) };
+        let held = held.captured;
+        let sums = move_sums(&kernel, learner.sums(), old, &to, guard, learner.sums().is_precise())?;
+        let kept = sums.solve(&kernel, &to, &fixed)?.captured;
+        let change = Change {
+            rows: learnt,
+            new_atoms,
+            lost: (1.0 - kept / held.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
+            captured_before: 1.0 - before,
+            captured_after: 1.0 - after,
+        };
+        let renewed = RecursiveRidge::from_sums(kernel, to, sums, learner.ridge())?.with_loss(learner.loss());
+        Ok(Some((renewed, change)))
     }
-    // Numbers of rows: of old atoms as they were, of new ones about where the window ended.
-    let number = |&place: &u64| old.indices().get(place as usize).copied().unwrap_or(learnt);
-    let numbers = chosen.indices().iter().map(number).collect();
-    let new_atoms = chosen.indices().iter().filter(|&&place| place as usize >= old.len()).count();
-    let to = Dictionary::new(chosen.atoms().clone(), chosen.weights().to_vec(), numbers, old.leverage_ridge())?;
-    let sums = move_sums(&kernel, learner.sums(), old, &to, learner.sums().is_precise())?;
-    let fixed = SolverOptions { ridge: Ridge::Fixed(learner.ridge()), intercept: true };
-    let held = learner.sums().solve(&kernel, old, &fixed)?.captured;
-    let kept = sums.solve(&kernel, &to, &fixed)?.captured;
-    let change = Change {
-        rows: learnt,
-        new_atoms,
-        lost: (1.0 - kept / held.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
-        captured_before: 1.0 - before,
-        captured_after: 1.0 - after,
-    };
-    let renewed = RecursiveRidge::from_sums(kernel, to, sums, learner.ridge())?.with_loss(learner.loss());
-    Ok(Some((renewed, change)))
 }

@@ -44,8 +44,10 @@ impl RunningScore {
         self.recent.push_back((squared, wrong));
     }
 
-    /// Adds the rows that another score has judged; the recent window stays this one's.
+    /// Adds the rows that another score has judged, as if they had come after this one's.
     pub fn add(&mut self, other: &Self) {
+        self.recent.extend(&other.recent);
+        self.recent.drain(..self.recent.len().saturating_sub(WINDOW));
         self.rows += other.rows;
         self.squared += other.squared;
         self.mistakes += other.mistakes;
@@ -105,4 +107,23 @@ fn largest(values: &[f64]) -> usize {
         }
     }
     best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_scores_the_last_rows_are_those_of_the_second_and_as_many_of_the_first_as_there_is_room_for() {
+        let score = |rows: usize, error: f64| {
+            let mut score = RunningScore::default();
+            (0..rows).for_each(|_| score.push(&[1.0 + error], &[1.0]));
+            score
+        };
+        let mut both = score(800, 2.0);
+        both.add(&score(600, 3.0));
+        assert_eq!((both.rows(), both.recent.len()), (1400, WINDOW));
+        assert!((both.recent_mse() - (0.4 * 4.0 + 0.6 * 9.0)).abs() < 1e-12);
+        assert!((both.mse() - (800.0 * 4.0 + 600.0 * 9.0) / 1400.0).abs() < 1e-12);
+    }
 }
