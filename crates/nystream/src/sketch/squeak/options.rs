@@ -171,13 +171,15 @@ impl SqueakOptions {
         self.budget.unwrap_or(usize::MAX).min(by_bytes)
     }
 
-    /// The bytes that `atoms` atoms and a block of rows need, at `row_bytes` for the values of one row: with
-    /// n = atoms + block, 24n² for kernels, factor and inverse, and n (4·row_bytes + 40) for four copies of the rows
-    /// (held, waiting, and packed twice for kernel values) and the numbers kept with each. Memory that was taken in
-    /// larger pieces, to grow into, is not counted, nor is the second dictionary while two are merged.
+    /// The most bytes that are held with `atoms` atoms, at `row_bytes` for the values of one row. With n = atoms + block, 24n²
+    /// for kernels, factor and inverse, 30n² as memory is taken in larger pieces, to grow into; of rows that are scored before
+    /// they are atoms, 10 for each with each atom; and n (8·row_bytes + 160) for four copies of the rows (held, waiting, and
+    /// packed twice for kernel values) and the numbers kept with each, in vectors that may be half empty. The second dictionary
+    /// while two are merged is not counted.
     pub fn bytes_for(&self, atoms: usize, row_bytes: f64) -> f64 {
-        let n = atoms as f64 + self.schedule.block() as f64;
-        24.0 * n * n + n * (4.0 * row_bytes + 40.0)
+        let (m, b) = (atoms as f64, self.schedule.block() as f64);
+        let scored = if let Schedule::Lazy { .. } = self.schedule { 10.0 * m * b } else { 0.0 };
+        30.0 * (m + b).powi(2) + scored + (m + b) * (8.0 * row_bytes + 160.0) + FIXED_BYTES
     }
 
     fn atoms_in(&self, bytes: u64, row_bytes: f64) -> usize {
@@ -191,6 +193,9 @@ impl SqueakOptions {
         low
     }
 }
+
+/// What a dictionary holds without atoms.
+const FIXED_BYTES: f64 = 2048.0;
 
 fn require(name: &'static str, found: impl ToString, fine: bool, expected: &'static str) -> Result<()> {
     if fine { Ok(()) } else { Err(Error::InvalidParam { name, found: found.to_string(), expected }) }

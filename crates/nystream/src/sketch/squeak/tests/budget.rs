@@ -81,12 +81,22 @@ fn a_budget_of_one_atom_works() {
 }
 
 #[test]
-fn the_bytes_reported_are_near_the_formula() {
-    let block = oracle::normal_rows(2000, 4, 6);
-    let mut options = options(Schedule::Blocks { rows: 100 });
-    (options.leverage_ridge, options.budget) = (0.01, Some(200));
-    let report = squeak_of(&options, block.rows()).report().unwrap();
-    let formula = options.bytes_for(200, 32.0);
-    // Memory is taken in pieces up to a quarter larger.
-    assert!((report.bytes as f64) < 1.35 * formula, "{} {formula}", report.bytes);
+fn the_bytes_held_are_never_more_than_the_budget_and_not_far_below() {
+    let block = oracle::normal_rows(3000, 4, 6);
+    for schedule in [Schedule::PerPoint, Schedule::Blocks { rows: 100 }, Schedule::Lazy { rows: 64, growth: 1.1 }] {
+        for (rows, bytes) in [(block.clone(), 2_500_000), (sparse_copy(&block), 2_000_000)] {
+            // Single rows cost as much as a hundred atoms each.
+            let (length, bytes) = if schedule == Schedule::PerPoint { (400, bytes / 8) } else { (3000, bytes) };
+            let mut options = options(schedule);
+            (options.leverage_ridge, options.budget_bytes) = (1e-4, Some(bytes));
+            let mut squeak = Squeak::new(options).unwrap();
+            for start in (0..length).step_by(50) {
+                squeak.insert(rows.rows().slice(start, start + 50)).unwrap();
+                let held = squeak.report().unwrap().bytes;
+                assert!(held <= bytes, "{schedule:?}, {start} rows: {held} of {bytes}");
+            }
+            let report = squeak.report().unwrap();
+            assert!(report.leverage_ridge > 1e-4 && report.bytes > bytes / 2, "{schedule:?}: {report:?}");
+        }
+    }
 }
