@@ -51,6 +51,7 @@ impl StreamPass {
         file.put_f64("recent_outputs", &[outputs.len()], outputs.clone())?;
         file.put_f64("recent_classes", &[classes.len()], classes.clone())?;
         self.errors.put(&mut file)?;
+        file.require_finite("the checkpoint")?;
         Ok(file)
     }
 

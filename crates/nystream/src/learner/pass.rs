@@ -13,8 +13,8 @@ use faer::Mat;
 use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
 use super::recent::RecentErrors;
-use super::streaming::{StreamingOptions, StreamingRidge};
-use crate::error::{Error, Result};
+use super::streaming::{StreamingOptions, StreamingRidge, Unfit, What};
+use crate::error::{Error, Result, input_error};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
 use crate::model::{Summary, TrainedModel};
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan, TableOptions, Task};
@@ -49,6 +49,8 @@ pub struct StreamPass {
     pub(super) head_features: usize,
     /// Passes that were merged into this one, and itself.
     pub(super) streams: u64,
+    /// The source, as messages name it.
+    origin: String,
     binding: Option<Binding>,
     pub(super) block: RecordBlock,
     batch: Batch,
@@ -97,6 +99,7 @@ impl StreamPass {
         let learner = StreamingRidge::new(options, codes.outputs())?;
         let begun = (records, fingerprint.digits());
         let mut pass = Self::from_parts((preprocessor, table), learner, records, begun, Recent::default());
+        pass.origin = source.origin().to_owned();
         observer.stage("one pass: predict, then learn");
         for coded in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
@@ -123,6 +126,7 @@ impl StreamPass {
             head,
             recent,
             errors: RecentErrors::default(),
+            origin: String::new(),
             binding: None,
             block: RecordBlock::default(),
             batch: Batch::default(),
@@ -145,6 +149,7 @@ impl StreamPass {
     pub(super) fn bind(&mut self, source: &dyn RecordSource) -> Result<()> {
         if self.binding.is_none() {
             self.binding = Some(self.preprocessor.bind(source.schema(), source.origin())?);
+            self.origin = source.origin().to_owned();
         }
         Ok(())
     }
@@ -193,7 +198,10 @@ impl StreamPass {
         let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
         self.outputs.clear();
         let rows: Rows = self.batch.rows.rows();
-        self.learner.learn(rows, &codes, None, &mut self.outputs)?;
+        if let Err(error) = self.learner.learn(rows, &codes, None, &mut self.outputs) {
+            // The learner looks at all numbers before it learns any, but does not know where they came from.
+            return Err(self.learner.find_unfit(rows, &codes, None)?.map_or(error, |unfit| self.refusal(unfit)));
+        }
         match self.codes {
             TargetCodes::Classes { .. } => {
                 self.recent.awaited.extend(&self.batch.targets);
@@ -205,6 +213,32 @@ impl StreamPass {
             }
         }
         Ok(())
+    }
+
+    /// A number of the batch that is too large to be learnt, by its row and column.
+    fn refusal(&self, unfit: Unfit) -> Error {
+        let preprocessor = &self.preprocessor;
+        let (column, found) = match unfit.what {
+            What::Code(output) => {
+                let names = preprocessor.target_names();
+                let target = self.batch.targets.get(unfit.row * names.len() + output);
+                (names.get(output).cloned(), format!("{:e}", target.unwrap_or(&unfit.found)))
+            }
+            What::Weight => (None, format!("the weight {:e}", unfit.found)),
+            What::Feature(feature) => {
+                let name = Some(preprocessor.feature_name(feature));
+                match preprocessor.scale().get(feature) {
+                    None => (name, format!("{:e}", unfit.found)),
+                    Some(scale) => {
+                        let shift = preprocessor.shift().get(feature).copied().unwrap_or(0.0);
+                        let read = unfit.found * scale + shift;
+                        (name, format!("about {read:.2e}, or {:.2e} when scaled by the first rows", unfit.found))
+                    }
+                }
+            }
+        };
+        let row = self.batch.source_row(unfit.row);
+        input_error(&self.origin, row, column.as_deref(), found, unfit.expected)
     }
 
     /// The learner, for its score and choices.

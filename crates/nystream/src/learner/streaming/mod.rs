@@ -38,6 +38,7 @@ mod options;
 mod reopen;
 mod rowwise;
 mod score;
+mod sizes;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -49,4 +50,5 @@ pub use learner::StreamingRidge;
 pub use options::{LossChoice, Reopen, StreamingOptions};
 pub use reopen::Change;
 pub use score::RunningScore;
+pub(in crate::learner) use sizes::{Unfit, What};
 pub use status::Status;
