@@ -12,7 +12,7 @@ use nystream::learner::online::{
 };
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
 use nystream::learner::{Shuffled, StreamPass};
-use nystream::preprocess::Scale;
+use nystream::preprocess::{ColumnRef, Scale};
 use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
@@ -69,6 +69,10 @@ pub struct EvaluateArgs {
     seed: u64,
     #[command(flatten)]
     options: LearnerOptions,
+    /// Column that says how much each row counts, a number above 0, by name or number; it is no feature (streaming-ridge
+    /// only); errors are counted alike
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Columns")]
+    weights: Option<ColumnRef>,
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
@@ -100,6 +104,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let entry = find(&args.learner)?;
     let mut options = fit_options(&args.table, &args.kernel, args.seed)?;
+    options.table.weights = args.weights.clone();
     options.budget = args.budget;
     options.sample = Some(usize::MAX);
     check_options(args, entry, &options)?;
@@ -245,6 +250,10 @@ fn check_options(args: &EvaluateArgs, entry: &'static LearnerEntry, options: &Fi
     match entry.make {
         Make::Blocks => streaming(args, options).map(drop)?,
         Make::Rows { .. } => check(entry, &settings).map(drop)?,
+    }
+    if args.weights.is_some() && matches!(entry.make, Make::Rows { .. }) {
+        let found = format!("this option with --learner {}", entry.name);
+        return Err(Error::InvalidParam { name: "weights", found, expected: "--learner streaming-ridge" });
     }
     let wrong = |found, expected| Err(Error::InvalidParam { name: "tune", found, expected });
     match args.tune {

@@ -8,7 +8,7 @@ use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::{LossChoice, Reopen, Status, StreamingOptions};
 use nystream::model::TrainedModel;
-use nystream::preprocess::Task;
+use nystream::preprocess::{ColumnRef, Task};
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::RecordSource;
@@ -99,6 +99,9 @@ pub struct FitArgs {
     /// Of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Column that says how much each row counts, a number above 0, by name or number; it is no feature (stream only)
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Columns")]
+    weights: Option<ColumnRef>,
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
@@ -122,6 +125,7 @@ impl FitArgs {
             expected,
         };
         let mut options = fit_options(&self.table, &self.kernel, self.seed)?;
+        options.table.weights = self.weights.clone();
         if self.method != Method::Stream {
             let word = if self.method == Method::Exact { "exact" } else { "two-pass" };
             for (name, given) in [
@@ -131,6 +135,7 @@ impl FitArgs {
                 ("checkpoint", self.checkpoint.is_some()),
                 ("resume", self.resume.is_some()),
                 ("like", self.like.is_some()),
+                ("weights", self.weights.is_some()),
             ] {
                 if given {
                     return Err(refuse(name, word, "--method stream"));
@@ -151,7 +156,8 @@ impl FitArgs {
                     }
                 }
                 options.budget = self.budget.unwrap_or(options.budget);
-                if let Some(name) = self.table.given().filter(|_| self.like.is_some()) {
+                let weights = self.weights.as_ref().map(|_| "weights");
+                if let Some(name) = self.table.given().or(weights).filter(|_| self.like.is_some()) {
                     let found = "this option with --like".to_owned();
                     let expected = "columns and scaling as they are in the file";
                     return Err(nystream::Error::InvalidParam { name, found, expected });

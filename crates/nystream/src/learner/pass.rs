@@ -159,6 +159,7 @@ impl StreamPass {
         self.widen()?;
         let Some(binding) = &mut self.binding else { return Err(Error::Internal("a block before its columns")) };
         self.preprocessor.transform(binding, &self.block, &mut self.batch, true)?;
+        self.preprocessor.weigh(binding, &self.block, &mut self.batch)?;
         self.learn()?;
         self.records += self.block.len() as u64;
         Ok(())
@@ -198,9 +199,10 @@ impl StreamPass {
         let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
         self.outputs.clear();
         let rows: Rows = self.batch.rows.rows();
-        if let Err(error) = self.learner.learn(rows, &codes, None, &mut self.outputs) {
+        let weights = self.preprocessor.weight_name().map(|_| &self.batch.weights[..]);
+        if let Err(error) = self.learner.learn(rows, &codes, weights, &mut self.outputs) {
             // The learner looks at all numbers before it learns any, but does not know where they came from.
-            return Err(self.learner.find_unfit(rows, &codes, None)?.map_or(error, |unfit| self.refusal(unfit)));
+            return Err(self.learner.find_unfit(rows, &codes, weights)?.map_or(error, |unfit| self.refusal(unfit)));
         }
         match self.codes {
             TargetCodes::Classes { .. } => {
@@ -224,7 +226,7 @@ impl StreamPass {
                 let target = self.batch.targets.get(unfit.row * names.len() + output);
                 (names.get(output).cloned(), format!("{:e}", target.unwrap_or(&unfit.found)))
             }
-            What::Weight => (None, format!("the weight {:e}", unfit.found)),
+            What::Weight => (preprocessor.weight_name().map(str::to_owned), format!("{:e}", unfit.found)),
             What::Feature(feature) => {
                 let name = Some(preprocessor.feature_name(feature));
                 match preprocessor.scale().get(feature) {

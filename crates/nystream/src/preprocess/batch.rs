@@ -13,6 +13,8 @@ pub struct CodedBlock {
     /// Row-major, one number a target. Where labels are text or classification was asked for: the number of the label,
     /// by first appearance.
     pub targets: Vec<f64>,
+    /// How much each row counts; empty without a column of weights.
+    pub weights: Vec<f64>,
     /// Number in its source of the first record that was read for this block, from 1.
     pub first_row: u64,
     /// Records of the block that were left out, from 0, increasing.
@@ -26,6 +28,10 @@ pub struct Batch {
     pub rows: RowBlock,
     /// Row-major, one number a target; for classification the class index. Empty if targets were not needed.
     pub targets: Vec<f64>,
+    /// How much each row counts; empty without a column of weights, or if it was not read ([`Preprocessor::weigh`]).
+    ///
+    /// [`Preprocessor::weigh`]: super::Preprocessor::weigh
+    pub weights: Vec<f64>,
     /// Number in its source of the first record that was read for this batch, from 1.
     pub first_row: u64,
     /// Records of the block that were left out, from 0, increasing.
@@ -34,13 +40,25 @@ pub struct Batch {
 
 impl Default for CodedBlock {
     fn default() -> Self {
-        Self { rows: RowBlock::dense(0), targets: Vec::new(), first_row: 1, dropped: Vec::new() }
+        Self {
+            rows: RowBlock::dense(0),
+            targets: Vec::new(),
+            weights: Vec::new(),
+            first_row: 1,
+            dropped: Vec::new(),
+        }
     }
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Self { rows: RowBlock::dense(0), targets: Vec::new(), first_row: 1, dropped: Vec::new() }
+        Self {
+            rows: RowBlock::dense(0),
+            targets: Vec::new(),
+            weights: Vec::new(),
+            first_row: 1,
+            dropped: Vec::new(),
+        }
     }
 }
 
