@@ -4,6 +4,7 @@ use nystream::fit::{FitOptions, Silent, two_pass};
 use nystream::learner::streaming::StreamingOptions;
 use nystream::learner::{StreamPass, stream};
 use nystream::model::TrainedModel;
+use nystream::persist::Container;
 use nystream::preprocess::{Scale, TableOptions};
 use nystream::source::{OpenOptions, RecordBlock, open};
 
@@ -123,4 +124,32 @@ fn either_side_of_reading_ahead_may_fail() {
         if calls == 2 { Err(nystream::Error::Internal("enough")) } else { Ok(()) }
     });
     assert!(stop.is_err() && calls == 2);
+}
+
+#[test]
+fn checkpoints_without_a_fingerprint_of_all_rows_can_be_gone_on_from() {
+    let begin = |location: &str| {
+        let mut source = open(location, &OpenOptions::default()).unwrap();
+        let mut pass = StreamPass::begin(source.as_mut(), table(), options(20), &mut Silent).unwrap();
+        pass.advance_to_end(source.as_mut(), &mut |_, _, _| Ok(())).unwrap();
+        pass
+    };
+    let pass = begin("synth:friedman?n=5000&seed=4");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut old = pass.to_container().unwrap();
+    assert!(old.document["pass"].as_object_mut().unwrap().remove("fingerprint").is_some());
+    old.save(file.path()).unwrap();
+    let mut source = open("synth:friedman?n=6000&seed=4", &OpenOptions::default()).unwrap();
+    let mut resumed =
+        StreamPass::resume(file.path(), source.as_mut(), &table(), &options(20), &mut Silent).unwrap();
+    while resumed.advance(source.as_mut()).unwrap() > 0 {}
+    // It has one from then on.
+    let whole = begin("synth:friedman?n=6000&seed=4");
+    let bytes = |pass: &StreamPass| pass.to_container().unwrap().to_bytes().unwrap();
+    assert!(bytes(&resumed) == bytes(&whole));
+    // What is no fingerprint is no such file.
+    let mut wrong = Container::from_bytes("c.part", &bytes(&whole)).unwrap();
+    wrong.document["pass"]["fingerprint"] = "12".into();
+    let message = StreamPass::from_container(wrong).unwrap_err().to_string();
+    assert!(message.contains("c.part") && message.contains("fingerprint"), "{message}");
 }

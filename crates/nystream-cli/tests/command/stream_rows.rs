@@ -129,3 +129,21 @@ fn bad_weights_are_refused() {
     folder.put("a.libsvm", "1 1:2\n0 1:3\n");
     folder.refuses(&format!("fit a.libsvm {fit} --weights 1"), &["weights", "LIBSVM"]);
 }
+
+#[test]
+fn going_on_with_rows_that_changed_is_refused() {
+    let folder = Folder::new();
+    let text = csv(9000, 1);
+    folder.put("a.csv", &text);
+    let line = "--method stream --budget 30 --model m.nys";
+    folder.works(&format!("fit a.csv {line} --checkpoint c.part"));
+    folder.works(&format!("fit a.csv {line} --resume c.part"));
+    // After the first rows, which have a fingerprint of their own, and up to the last one learnt.
+    for row in [4097, 6000, 9000] {
+        folder.put("b.csv", with_row(&text, row, "1,2,3"));
+        let parts = ["9000 rows of b.csv", "other data", "checkpoint"];
+        folder.refuses(&format!("fit b.csv {line} --resume c.part"), &parts);
+    }
+    folder.put("longer.csv", format!("{text}1,2,3\n"));
+    folder.works(&format!("fit longer.csv {line} --resume c.part"));
+}

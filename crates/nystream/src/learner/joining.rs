@@ -74,6 +74,8 @@ impl StreamPass {
         self.learner = self.learner.merge(other.learner)?;
         self.records += other.records;
         self.streams += other.streams;
+        // Records of both are those of no source.
+        self.trail = None;
         let width = self.codes.outputs();
         self.recent.outputs.extend(other.recent.outputs);
         self.recent.classes.extend(other.recent.classes);
@@ -206,11 +208,9 @@ mod tests {
             let mut pass = first.begin_like(&mut source, &options(), &mut Silent).unwrap();
             finish(&mut pass, &mut source);
             let model = pass.finish().unwrap();
-            let mut test = crate::source::MemorySource::table(
-                ["x", "z"].map(str::to_owned).to_vec(),
-                numbers(50, 3).concat(),
-            )
-            .unwrap();
+            let mut test =
+                crate::source::MemorySource::table(["x", "z"].map(str::to_owned).to_vec(), numbers(50, 3).concat())
+                    .unwrap();
             let mut block = RecordBlock::default();
             test.read(&mut block, 50).unwrap();
             // Data to predict needs no weights.
@@ -221,7 +221,7 @@ mod tests {
         let once = learnt(|_| (1, 1.0));
         let heavy = learnt(|i| (1, if i % 3 == 0 { 2.0 } else { 1.0 }));
         let twice = learnt(|i| (if i % 3 == 0 { 2 } else { 1 }, 1.0));
-        assert!(apart(&heavy, &twice) < 1e-8, "{}", apart(&heavy, &twice));
+        assert!(apart(&heavy, &twice) < 1e-7, "{}", apart(&heavy, &twice));
         assert!(apart(&heavy, &once) > 1e-5, "{}", apart(&heavy, &once));
     }
 

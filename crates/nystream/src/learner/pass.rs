@@ -14,6 +14,7 @@ use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
 use super::recent::RecentErrors;
 use super::streaming::{StreamingOptions, StreamingRidge, Unfit, What};
+use super::trail::Trail;
 use crate::error::{Error, Result, input_error};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
 use crate::model::{Summary, TrainedModel};
@@ -42,6 +43,8 @@ pub struct StreamPass {
     pub(super) records: u64,
     /// Records read before the first was learnt, and their fingerprint.
     pub(super) head: (u64, String),
+    /// Fingerprint of all records read; none if it is not known of those before a checkpoint.
+    pub(super) trail: Option<Trail>,
     pub(super) recent: Recent,
     /// Of regression: what standard deviations are fitted to.
     pub(super) errors: RecentErrors,
@@ -80,9 +83,11 @@ impl StreamPass {
         // Some sources know their columns only after the first block.
         let mut scan = Scan::new(source.schema(), source.origin(), table.clone())?;
         let mut fingerprint = Fingerprint::new(source.schema());
+        let mut trail = Trail::default();
         let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
         while more {
             fingerprint.add(&block);
+            trail.add(&block);
             let mut coded = CodedBlock::default();
             scan.encode(&block, &mut coded)?;
             records += block.len() as u64;
@@ -100,6 +105,7 @@ impl StreamPass {
         let begun = (records, fingerprint.digits());
         let mut pass = Self::from_parts((preprocessor, table), learner, records, begun, Recent::default());
         pass.origin = source.origin().to_owned();
+        pass.trail = Some(trail);
         observer.stage("one pass: predict, then learn");
         for coded in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
@@ -124,6 +130,7 @@ impl StreamPass {
             learner,
             records,
             head,
+            trail: Some(Trail::default()),
             recent,
             errors: RecentErrors::default(),
             origin: String::new(),
@@ -162,6 +169,9 @@ impl StreamPass {
         self.preprocessor.weigh(binding, &self.block, &mut self.batch)?;
         self.learn()?;
         self.records += self.block.len() as u64;
+        if let Some(trail) = &mut self.trail {
+            trail.add(&self.block);
+        }
         Ok(())
     }
 
