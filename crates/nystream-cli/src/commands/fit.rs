@@ -11,7 +11,7 @@ use nystream::model::TrainedModel;
 use nystream::preprocess::{ColumnRef, Task};
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
-use nystream::source::RecordSource;
+use nystream::source::{RecordSource, Stops};
 
 use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
@@ -86,7 +86,7 @@ pub struct FitArgs {
     /// Where a stream is saved as it runs and at its end, to go on from after an interruption, or to merge
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// Rows between checkpoints (default: only at the end)
+    /// Rows between checkpoints, which come at multiples of it and at the end (default: only at the end)
     #[arg(long, value_name = "ROWS", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
     every: Option<u64>,
     /// A checkpoint to go on from, with the same data and options: the model is that of an uninterrupted run
@@ -201,6 +201,25 @@ struct Streamed {
     bytes_held: usize,
 }
 
+/// Checkpoints on the way.
+struct Checkpoints<'a> {
+    args: &'a FitArgs,
+    /// Records of the last one.
+    saved: u64,
+}
+
+impl Checkpoints<'_> {
+    fn save_if_due(&mut self, pass: &StreamPass) -> nystream::Result<()> {
+        if let (Some(path), Some(every)) = (&self.args.checkpoint, self.args.every)
+            && pass.records() / every > self.saved / every
+        {
+            pass.save(path)?;
+            self.saved = pass.records();
+        }
+        Ok(())
+    }
+}
+
 /// One pass, with checkpoints if they are wanted.
 fn stream(
     args: &FitArgs,
@@ -221,22 +240,26 @@ fn stream(
         seed: args.seed,
     };
     learner.validated()?;
+    let mut stops = Stops::new(source, args.every.unwrap_or(u64::MAX));
+    let source: &mut dyn RecordSource = &mut stops;
+    let mut checkpoints = Checkpoints { args, saved: 0 };
     let mut pass = match (&args.resume, &args.like) {
-        (Some(path), _) => StreamPass::resume(path, source, &options.table, &learner, progress)?,
+        (Some(path), _) => {
+            let pass = StreamPass::resume(path, source, &options.table, &learner, progress)?;
+            checkpoints.saved = pass.records();
+            pass
+        }
         (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
-        (None, None) => StreamPass::begin(source, options.table, learner, progress)?,
+        (None, None) => {
+            let save = &mut |pass: &StreamPass, _, _| checkpoints.save_if_due(pass);
+            StreamPass::begin_with(source, options.table, learner, progress, save)?
+        }
     };
-    let mut saved = pass.records();
+    checkpoints.save_if_due(&pass)?;
     pass.advance_to_end(source, &mut |pass, records, share| {
         progress.rows(records, share);
         progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, pass.error());
-        if let (Some(path), Some(every)) = (&args.checkpoint, args.every)
-            && pass.records() / every > saved / every
-        {
-            pass.save(path)?;
-            saved = pass.records();
-        }
-        Ok(())
+        checkpoints.save_if_due(pass)
     })?;
     if let Some(path) = &args.checkpoint {
         pass.save(path)?;

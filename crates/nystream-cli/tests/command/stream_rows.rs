@@ -110,7 +110,8 @@ fn bad_weights_are_refused() {
     let folder = Folder::new();
     folder.put("a.csv", weighed(6000, 1));
     for method in ["two-pass", "exact"] {
-        folder.refuses(&format!("fit a.csv --model m.nys --weights w --method {method}"), &["weights", "stream", method]);
+        folder
+            .refuses(&format!("fit a.csv --model m.nys --weights w --method {method}"), &["weights", "stream", method]);
     }
     let fit = "--method stream --budget 30 --model m.nys --checkpoint c.part";
     folder.refuses(&format!("fit a.csv {fit} --weights y"), &["a.csv", "'y'", "weights", "target"]);
@@ -118,9 +119,14 @@ fn bad_weights_are_refused() {
     // Among the first rows and later.
     for row in [7, 5500] {
         let place = format!("row {row}");
-        for (cell, found) in
-            [("0", "found 0"), ("-1", "found -1"), ("inf", "found inf"), ("", "missing"), ("x", "\"x\""), ("1e200", "1e200")]
-        {
+        for (cell, found) in [
+            ("0", "found 0"),
+            ("-1", "found -1"),
+            ("inf", "found inf"),
+            ("", "missing"),
+            ("x", "\"x\""),
+            ("1e200", "1e200"),
+        ] {
             folder.put("bad.csv", with_row(&weighed(6000, 1), row, &format!("1,{cell},2,3")));
             let parts = ["bad.csv", &place[..], "column 'w'", found, "above 0"];
             folder.refuses(&format!("fit bad.csv {fit} --weights w"), &parts);
@@ -146,4 +152,27 @@ fn going_on_with_rows_that_changed_is_refused() {
     }
     folder.put("longer.csv", format!("{text}1,2,3\n"));
     folder.works(&format!("fit longer.csv {line} --resume c.part"));
+}
+
+#[test]
+fn checkpoints_come_when_they_are_due() {
+    let folder = Folder::new();
+    let text = csv(9000, 1);
+    let fit = "--method stream --budget 30 --model m.nys --checkpoint c.part --every 500";
+    // A run that fails keeps the last checkpoint: of the last multiple of 500 before the bad row.
+    for (row, saved) in [(5210, 5000), (8499, 8000), (8501, 8500)] {
+        folder.put("a.csv", with_row(&text, row, "1,what,3"));
+        std::fs::remove_file(folder.path("c.part")).ok();
+        let run = folder.run(&format!("fit a.csv {fit}"));
+        assert_eq!(run.code, Some(2), "{}", run.err);
+        let seen = folder.json("inspect c.part");
+        let rows = seen["rows"].as_u64().unwrap() + seen["rows_waiting"].as_u64().unwrap();
+        assert_eq!(rows, saved, "{seen}");
+        // Mended, the file goes on from there to the model of an uninterrupted run.
+        folder.put("a.csv", &text);
+        folder.works("fit a.csv --method stream --budget 30 --model m.nys --resume c.part");
+        let resumed = folder.bytes("m.nys");
+        folder.works("fit a.csv --method stream --budget 30 --model m.nys");
+        assert!(folder.bytes("m.nys") == resumed);
+    }
 }

@@ -39,9 +39,9 @@ pub struct StreamPass {
     pub(super) table: TableOptions,
     pub(super) codes: TargetCodes,
     pub(super) learner: StreamingRidge,
-    /// Records read.
+    /// Records learnt or left out.
     pub(super) records: u64,
-    /// Records read before the first was learnt, and their fingerprint.
+    /// Records read before the first was learnt, which may be more, and their fingerprint.
     pub(super) head: (u64, String),
     /// Fingerprint of all records read; none if it is not known of those before a checkpoint.
     pub(super) trail: Option<Trail>,
@@ -77,6 +77,18 @@ impl StreamPass {
         options: StreamingOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
+        Self::begin_with(source, table, options, observer, &mut |_, _, _| Ok(()))
+    }
+
+    /// [`begin`](Self::begin) that calls `then` after every block that was learnt, with the number of its records. Blocks are
+    /// as the source was cut (see [`Stops`](crate::source::Stops)); what is learnt does not depend on it.
+    pub fn begin_with(
+        source: &mut dyn RecordSource,
+        table: TableOptions,
+        options: StreamingOptions,
+        observer: &mut dyn Observer,
+        then: AfterBlock,
+    ) -> Result<Self> {
         observer.stage("first rows: columns, scaling");
         let mut block = RecordBlock::default();
         let mut more = source.read(&mut block, READ)?;
@@ -84,7 +96,7 @@ impl StreamPass {
         let mut scan = Scan::new(source.schema(), source.origin(), table.clone())?;
         let mut fingerprint = Fingerprint::new(source.schema());
         let mut trail = Trail::default();
-        let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
+        let (mut head, mut records, mut rows) = (Vec::new(), 0u64, 0);
         while more {
             fingerprint.add(&block);
             trail.add(&block);
@@ -93,23 +105,28 @@ impl StreamPass {
             records += block.len() as u64;
             rows += coded.len();
             observer.rows(block.len() as u64, source.progress());
-            head.push(coded);
-            if rows >= options.head_rows() {
+            head.push((coded, trail));
+            // What the first rows settle must not depend on how the source is cut.
+            let beyond = (records % READ as u64) as usize;
+            if beyond == 0 && rows >= options.head_rows() {
                 break;
             }
-            more = source.read(&mut block, READ)?;
+            more = source.read(&mut block, READ - beyond)?;
         }
         let preprocessor = scan.finish()?;
         let codes = TargetCodes::of(&preprocessor);
         let learner = StreamingRidge::new(options, codes.outputs())?;
         let begun = (records, fingerprint.digits());
-        let mut pass = Self::from_parts((preprocessor, table), learner, records, begun, Recent::default());
+        let mut pass = Self::from_parts((preprocessor, table), learner, 0, begun, Recent::default());
         pass.origin = source.origin().to_owned();
-        pass.trail = Some(trail);
         observer.stage("one pass: predict, then learn");
-        for coded in &head {
+        for (coded, trail) in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
             pass.learn()?;
+            let records = pass.batch.records() as u64;
+            pass.records += records;
+            pass.trail = Some(*trail);
+            then(&pass, records, source.progress())?;
         }
         Ok(pass)
     }
@@ -273,7 +290,7 @@ impl StreamPass {
         self.learner.size_bytes() + self.errors.size_bytes()
     }
 
-    /// Records read so far.
+    /// Records learnt so far, or left out.
     pub fn records(&self) -> u64 {
         self.records
     }
