@@ -38,7 +38,8 @@ use crate::report::Report;
 `nystream learners` shows every learner with its options. The data is read once beforehand for --scale standard and minmax,
 as is usual in papers, and all rows are held in memory so that they can be shuffled. --scale running goes by the first rows
 of each order alone (5 budgets, at least 256). With it the streaming ridge, in the order of the file, takes one pass and
-bounded memory, so that `-` and streams of any length work.
+bounded memory, so that `-` and streams of any length work; the first rows are then those of `fit --method stream`: 4,096, or
+5 budgets if that is more, in lots of 4,096.
 
 A mistake is an output of the wrong sign, y f(x) < 0; outputs of exactly 0 are no mistakes and are counted as undecided.
 Regression learns targets minus their mean.")]

@@ -29,9 +29,9 @@ use crate::report::Report;
   nystream fit synth:waves?n=100000 --model waves.nys --budget 300 --dictionary squeak
   zcat log.csv.gz | nystream fit - --method stream --model log.nys --checkpoint log.part --every 1000000
 
-stream reads the data once and predicts every row before it learns it. The first rows (five times the budget) settle
-columns, categories, labels and scaling. A category or label that first appears later is an error; a LIBSVM feature number
-that does makes rows wider, unscaled. Parts of the data can be learnt apart and merged:
+stream reads the data once and predicts every row before it learns it. The first rows settle columns, categories, labels and
+scaling before any is learnt: 4,096, or five times the budget if that is more, in lots of 4,096. A category or label that
+first appears later is an error; a LIBSVM feature number that does makes rows wider, unscaled. Parts of the data can be learnt apart and merged:
   nystream fit monday.csv --method stream --model monday.nys --checkpoint monday.part
   nystream fit tuesday.csv --method stream --model tuesday.nys --checkpoint tuesday.part --like monday.part
   nystream merge monday.part tuesday.part --out both.part --model both.nys")]

@@ -1,8 +1,8 @@
 //! A streaming learner over a source: records in, a trained model out, one reading.
 //!
-//! The first records (as many as the learner's head) are read before any is learnt: columns, categories, labels and
-//! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
-//! label that first appears later is an error that names its row; name categories beforehand where that can happen. A
+//! The first records (lots of 4,096, until they fill the learner's head) are read before any is learnt: columns, categories,
+//! labels and scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category
+//! or a label that first appears later is an error that names its row; name categories beforehand where that can happen. A
 //! feature of sparse rows that first appears later makes the rows wider from there on: atoms have zeros there, and it is not
 //! scaled, as one that lies below the width of the first rows and never occurs in them is not.
 
@@ -23,7 +23,7 @@ use crate::rows::Rows;
 use crate::solver::Ridge;
 use crate::source::{RecordBlock, RecordSource};
 
-/// Records read at a time.
+/// Records read at a time, and lots of which the first records are made.
 pub(super) const READ: usize = 4096;
 /// One-step-ahead outputs of the last rows, kept to calibrate probabilities.
 const CALIBRATE: usize = 4096;
