@@ -18,6 +18,8 @@ fn late_rows_too_large_to_learn_are_refused_by_their_place() {
     for (row, line, column, found) in [
         (8500, "1,2,1e300", "'y'", "1e300"),
         (8999, "1,2,-1e101", "'y'", "-1e101"),
+        // Among the first rows, where only the learner finds it too large.
+        (4000, "1,2,1e120", "'y'", "1e120"),
         (8500, "1,-1e250,3", "'b'", "-1.00e250"),
     ] {
         folder.put("bad.csv", with_row(&text, row, line));

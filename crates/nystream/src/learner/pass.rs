@@ -13,7 +13,7 @@ use faer::Mat;
 use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
 use super::recent::RecentErrors;
-use super::streaming::{StreamingOptions, StreamingRidge, Unfit, What};
+use super::streaming::{CODE, StreamingOptions, StreamingRidge, Unfit, What, is_small};
 use super::trail::Trail;
 use crate::error::{Error, Result, input_error};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
@@ -119,6 +119,7 @@ impl StreamPass {
         let begun = (records, fingerprint.digits());
         let mut pass = Self::from_parts((preprocessor, table), learner, 0, begun, Recent::default());
         pass.origin = source.origin().to_owned();
+        head.iter().try_for_each(|(coded, _)| pass.refuse_large_targets(coded))?;
         observer.stage("one pass: predict, then learn");
         for (coded, trail) in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
@@ -242,6 +243,20 @@ impl StreamPass {
             }
         }
         Ok(())
+    }
+
+    /// Refuses targets of the first rows that would be too large even if they were counted from another mean: all are
+    /// counted from the mean of these rows, and one such target makes the others seem as large.
+    fn refuse_large_targets(&self, coded: &CodedBlock) -> Result<()> {
+        let names = self.preprocessor.target_names();
+        let numbers = matches!(self.codes, TargetCodes::Numbers { .. });
+        match coded.targets.iter().position(|y| numbers && !is_small(*y)) {
+            None => Ok(()),
+            Some(i) => {
+                let (row, column) = (coded.source_row(i / names.len()), &names[i % names.len()]);
+                Err(input_error(&self.origin, row, Some(column), format!("{:e}", coded.targets[i]), CODE))
+            }
+        }
     }
 
     /// A number of the batch that is too large to be learnt, by its row and column.

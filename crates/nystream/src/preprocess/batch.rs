@@ -40,29 +40,21 @@ pub struct Batch {
 
 impl Default for CodedBlock {
     fn default() -> Self {
-        Self {
-            rows: RowBlock::dense(0),
-            targets: Vec::new(),
-            weights: Vec::new(),
-            first_row: 1,
-            dropped: Vec::new(),
-        }
+        Self { rows: RowBlock::dense(0), targets: Vec::new(), weights: Vec::new(), first_row: 1, dropped: Vec::new() }
     }
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Self {
-            rows: RowBlock::dense(0),
-            targets: Vec::new(),
-            weights: Vec::new(),
-            first_row: 1,
-            dropped: Vec::new(),
-        }
+        Self { rows: RowBlock::dense(0), targets: Vec::new(), weights: Vec::new(), first_row: 1, dropped: Vec::new() }
     }
 }
 
 impl CodedBlock {
+    /// Number, in its source and from 1, of the record that became row `i`.
+    pub fn source_row(&self, i: usize) -> u64 {
+        record_of(i, self.first_row, &self.dropped)
+    }
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -88,18 +80,23 @@ impl Batch {
     }
     /// Number, in its source and from 1, of the record that became row `i`.
     pub fn source_row(&self, i: usize) -> u64 {
-        // The d-th record left out (from 0) stands before row i exactly if dropped[d] − d ≤ i.
-        let (mut low, mut high) = (0, self.dropped.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.dropped[middle] - middle <= i {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.first_row + (i + low) as u64
+        record_of(i, self.first_row, &self.dropped)
     }
+}
+
+/// Number of the record that became row `i`, where some were left out.
+fn record_of(i: usize, first_row: u64, dropped: &[usize]) -> u64 {
+    // The d-th record left out (from 0) stands before row i exactly if dropped[d] − d ≤ i.
+    let (mut low, mut high) = (0, dropped.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if dropped[middle] - middle <= i {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    first_row + (i + low) as u64
 }
 
 /// Makes `rows` dense, `len × cols`, and gives its numbers to be overwritten; keeps the memory.

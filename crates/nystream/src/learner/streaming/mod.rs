@@ -50,5 +50,5 @@ pub use learner::StreamingRidge;
 pub use options::{LossChoice, Reopen, StreamingOptions};
 pub use reopen::Change;
 pub use score::RunningScore;
-pub(in crate::learner) use sizes::{Unfit, What};
+pub(in crate::learner) use sizes::{CODE, Unfit, What, is_small};
 pub use status::Status;

@@ -9,7 +9,7 @@ use crate::rows::{Row, Rows};
 const LARGEST: f64 = 1e100;
 
 /// What a code must be.
-const CODE: &str = "a number that can be squared and summed (at most 1e100 from the mean)";
+pub(in crate::learner) const CODE: &str = "a number that can be squared and summed (at most 1e100 from the mean)";
 /// What a weight must be.
 const WEIGHT: &str = "a finite number above 0 that can be multiplied and summed (from 1e-100 to 1e100)";
 /// What a number of a row must be for kernels of a distance.
@@ -67,7 +67,7 @@ pub(super) fn find_unfit(
 }
 
 /// Not too large, and a number.
-fn is_small(value: f64) -> bool {
+pub(in crate::learner) fn is_small(value: f64) -> bool {
     value.abs() <= LARGEST
 }
 
