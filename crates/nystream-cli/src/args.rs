@@ -103,6 +103,7 @@ impl TableArgs {
         TableOptions {
             targets: self.target.clone(),
             ignore: self.ignore.clone(),
+            weights: None,
             categorical: self.categorical.clone().unwrap_or_default(),
             missing: self.missing.unwrap_or_default(),
             task: self.task.unwrap_or_default(),

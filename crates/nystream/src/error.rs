@@ -85,6 +85,16 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// Numbers that overflowed: a file of them could not be read again, so none is written.
+    #[error("{what} cannot be saved: {place}: found {found}, expected finite numbers")]
+    NotFinite {
+        /// What was to be saved.
+        what: &'static str,
+        /// Where in it.
+        place: String,
+        /// What stands there.
+        found: String,
+    },
     /// The operating system said no.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {

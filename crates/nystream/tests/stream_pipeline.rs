@@ -4,8 +4,9 @@ use nystream::fit::{FitOptions, Silent, two_pass};
 use nystream::learner::streaming::StreamingOptions;
 use nystream::learner::{StreamPass, stream};
 use nystream::model::TrainedModel;
+use nystream::persist::Container;
 use nystream::preprocess::{Scale, TableOptions};
-use nystream::source::{OpenOptions, RecordBlock, open};
+use nystream::source::{OpenOptions, RecordBlock, Stops, open};
 
 fn table() -> TableOptions {
     TableOptions { scale: Scale::Standard, ..TableOptions::default() }
@@ -123,4 +124,71 @@ fn either_side_of_reading_ahead_may_fail() {
         if calls == 2 { Err(nystream::Error::Internal("enough")) } else { Ok(()) }
     });
     assert!(stop.is_err() && calls == 2);
+}
+
+#[test]
+fn checkpoints_without_a_fingerprint_of_all_rows_can_be_gone_on_from() {
+    let begin = |location: &str| {
+        let mut source = open(location, &OpenOptions::default()).unwrap();
+        let mut pass = StreamPass::begin(source.as_mut(), table(), options(20), &mut Silent).unwrap();
+        pass.advance_to_end(source.as_mut(), &mut |_, _, _| Ok(())).unwrap();
+        pass
+    };
+    let pass = begin("synth:friedman?n=5000&seed=4");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut old = pass.to_container().unwrap();
+    assert!(old.document["pass"].as_object_mut().unwrap().remove("fingerprint").is_some());
+    old.save(file.path()).unwrap();
+    let mut source = open("synth:friedman?n=6000&seed=4", &OpenOptions::default()).unwrap();
+    let mut resumed = StreamPass::resume(file.path(), source.as_mut(), &table(), &options(20), &mut Silent).unwrap();
+    while resumed.advance(source.as_mut()).unwrap() > 0 {}
+    // It has one from then on.
+    let whole = begin("synth:friedman?n=6000&seed=4");
+    let fingerprint = |pass: &StreamPass| pass.to_container().unwrap().document["pass"]["fingerprint"].to_string();
+    assert_eq!(fingerprint(&resumed), fingerprint(&whole));
+    // What is no fingerprint is no such file.
+    let bytes = whole.to_container().unwrap().to_bytes().unwrap();
+    assert!(resumed.finish().unwrap().to_bytes().unwrap() == whole.finish().unwrap().to_bytes().unwrap());
+    let mut wrong = Container::from_bytes("c.part", &bytes).unwrap();
+    wrong.document["pass"]["fingerprint"] = "12".into();
+    let message = StreamPass::from_container(wrong).unwrap_err().to_string();
+    assert!(message.contains("c.part") && message.contains("fingerprint"), "{message}");
+}
+
+#[test]
+fn wherever_it_stops_to_be_saved_it_learns_and_goes_on_alike() {
+    let location = "synth:friedman?n=9000&seed=5";
+    let mut source = open(location, &OpenOptions::default()).unwrap();
+    let mut whole = StreamPass::begin(source.as_mut(), table(), options(20), &mut Silent).unwrap();
+    while whole.advance(source.as_mut()).unwrap() > 0 {}
+    let bytes = |pass: StreamPass| pass.finish().unwrap().to_bytes().unwrap();
+    let whole = bytes(whole);
+    let mut source = open(location, &OpenOptions::default()).unwrap();
+    let mut stops = Stops::new(source.as_mut(), 700);
+    let mut files = Vec::new();
+    let mut keep = |pass: &StreamPass| {
+        if pass.records() % 700 == 0 {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            pass.save(file.path()).unwrap();
+            files.push((pass.records(), file));
+        }
+        Ok(())
+    };
+    let then = &mut |pass: &StreamPass, _: u64, _: Option<f64>| keep(pass);
+    let mut pass = StreamPass::begin_with(&mut stops, table(), options(20), &mut Silent, then).unwrap();
+    pass.advance_to_end(&mut stops, then).unwrap();
+    assert!(bytes(pass) == whole);
+    let places: Vec<u64> = files.iter().map(|(records, _)| *records).collect();
+    assert_eq!(places, (1..=12).map(|i| 700 * i).collect::<Vec<_>>());
+    // Among the first rows, which are read before any is learnt, and after them.
+    for (records, file) in files.iter().filter(|(records, _)| [700, 3500, 4200].contains(records)) {
+        let mut source = open(location, &OpenOptions::default()).unwrap();
+        let mut resumed =
+            StreamPass::resume(file.path(), source.as_mut(), &table(), &options(20), &mut Silent).unwrap();
+        while resumed.advance(source.as_mut()).unwrap() > 0 {}
+        assert!(bytes(resumed) == whole, "{records}");
+        let mut other = open("synth:friedman?n=9000&seed=6", &OpenOptions::default()).unwrap();
+        let refused = StreamPass::resume(file.path(), other.as_mut(), &table(), &options(20), &mut Silent);
+        assert!(refused.unwrap_err().to_string().contains("other data"));
+    }
 }

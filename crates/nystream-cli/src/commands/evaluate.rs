@@ -12,7 +12,7 @@ use nystream::learner::online::{
 };
 use nystream::learner::streaming::{RunningScore, Status, StreamingOptions};
 use nystream::learner::{Shuffled, StreamPass};
-use nystream::preprocess::Scale;
+use nystream::preprocess::{ColumnRef, Scale};
 use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
@@ -38,7 +38,8 @@ use crate::report::Report;
 `nystream learners` shows every learner with its options. The data is read once beforehand for --scale standard and minmax,
 as is usual in papers, and all rows are held in memory so that they can be shuffled. --scale running goes by the first rows
 of each order alone (5 budgets, at least 256). With it the streaming ridge, in the order of the file, takes one pass and
-bounded memory, so that `-` and streams of any length work.
+bounded memory, so that `-` and streams of any length work; the first rows are then those of `fit --method stream`: 4,096, or
+5 budgets if that is more, in lots of 4,096.
 
 A mistake is an output of the wrong sign, y f(x) < 0; outputs of exactly 0 are no mistakes and are counted as undecided.
 Regression learns targets minus their mean.")]
@@ -69,6 +70,10 @@ pub struct EvaluateArgs {
     seed: u64,
     #[command(flatten)]
     options: LearnerOptions,
+    /// Column that says how much each row counts, a number above 0, by name or number; it is no feature (streaming-ridge
+    /// only); errors are counted alike
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Columns")]
+    weights: Option<ColumnRef>,
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
@@ -100,6 +105,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let entry = find(&args.learner)?;
     let mut options = fit_options(&args.table, &args.kernel, args.seed)?;
+    options.table.weights = args.weights.clone();
     options.budget = args.budget;
     options.sample = Some(usize::MAX);
     check_options(args, entry, &options)?;
@@ -245,6 +251,10 @@ fn check_options(args: &EvaluateArgs, entry: &'static LearnerEntry, options: &Fi
     match entry.make {
         Make::Blocks => streaming(args, options).map(drop)?,
         Make::Rows { .. } => check(entry, &settings).map(drop)?,
+    }
+    if args.weights.is_some() && matches!(entry.make, Make::Rows { .. }) {
+        let found = format!("this option with --learner {}", entry.name);
+        return Err(Error::InvalidParam { name: "weights", found, expected: "--learner streaming-ridge" });
     }
     let wrong = |found, expected| Err(Error::InvalidParam { name: "tune", found, expected });
     match args.tune {

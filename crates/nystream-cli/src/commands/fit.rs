@@ -8,10 +8,10 @@ use nystream::fit::{FitOptions, Observer, exact, two_pass};
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::{LossChoice, Reopen, Status, StreamingOptions};
 use nystream::model::TrainedModel;
-use nystream::preprocess::Task;
+use nystream::preprocess::{ColumnRef, Task};
 use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
-use nystream::source::RecordSource;
+use nystream::source::{RecordSource, Stops};
 
 use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
@@ -29,9 +29,9 @@ use crate::report::Report;
   nystream fit synth:waves?n=100000 --model waves.nys --budget 300 --dictionary squeak
   zcat log.csv.gz | nystream fit - --method stream --model log.nys --checkpoint log.part --every 1000000
 
-stream reads the data once and predicts every row before it learns it. The first rows (five times the budget) settle
-columns, categories, labels and scaling. A category or label that first appears later is an error; a LIBSVM feature number
-that does makes rows wider, unscaled. Parts of the data can be learnt apart and merged:
+stream reads the data once and predicts every row before it learns it. The first rows settle columns, categories, labels and
+scaling before any is learnt: 4,096, or five times the budget if that is more, in lots of 4,096. A category or label that
+first appears later is an error; a LIBSVM feature number that does makes rows wider, unscaled. Parts of the data can be learnt apart and merged:
   nystream fit monday.csv --method stream --model monday.nys --checkpoint monday.part
   nystream fit tuesday.csv --method stream --model tuesday.nys --checkpoint tuesday.part --like monday.part
   nystream merge monday.part tuesday.part --out both.part --model both.nys")]
@@ -86,7 +86,7 @@ pub struct FitArgs {
     /// Where a stream is saved as it runs and at its end, to go on from after an interruption, or to merge
     #[arg(long, value_name = "FILE")]
     checkpoint: Option<PathBuf>,
-    /// Rows between checkpoints (default: only at the end)
+    /// Rows between checkpoints, which come at multiples of it and at the end (default: only at the end)
     #[arg(long, value_name = "ROWS", requires = "checkpoint", value_parser = clap::value_parser!(u64).range(1..))]
     every: Option<u64>,
     /// A checkpoint to go on from, with the same data and options: the model is that of an uninterrupted run
@@ -99,6 +99,9 @@ pub struct FitArgs {
     /// Of all random choices
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Column that says how much each row counts, a number above 0, by name or number; it is no feature (stream only)
+    #[arg(long, value_name = "COLUMN", allow_negative_numbers = true, help_heading = "Columns")]
+    weights: Option<ColumnRef>,
     #[command(flatten)]
     kernel: KernelArgs,
     #[command(flatten)]
@@ -122,6 +125,7 @@ impl FitArgs {
             expected,
         };
         let mut options = fit_options(&self.table, &self.kernel, self.seed)?;
+        options.table.weights = self.weights.clone();
         if self.method != Method::Stream {
             let word = if self.method == Method::Exact { "exact" } else { "two-pass" };
             for (name, given) in [
@@ -131,6 +135,7 @@ impl FitArgs {
                 ("checkpoint", self.checkpoint.is_some()),
                 ("resume", self.resume.is_some()),
                 ("like", self.like.is_some()),
+                ("weights", self.weights.is_some()),
             ] {
                 if given {
                     return Err(refuse(name, word, "--method stream"));
@@ -151,7 +156,8 @@ impl FitArgs {
                     }
                 }
                 options.budget = self.budget.unwrap_or(options.budget);
-                if let Some(name) = self.table.given().filter(|_| self.like.is_some()) {
+                let weights = self.weights.as_ref().map(|_| "weights");
+                if let Some(name) = self.table.given().or(weights).filter(|_| self.like.is_some()) {
                     let found = "this option with --like".to_owned();
                     let expected = "columns and scaling as they are in the file";
                     return Err(nystream::Error::InvalidParam { name, found, expected });
@@ -195,6 +201,25 @@ struct Streamed {
     bytes_held: usize,
 }
 
+/// Checkpoints on the way.
+struct Checkpoints<'a> {
+    args: &'a FitArgs,
+    /// Records of the last one.
+    saved: u64,
+}
+
+impl Checkpoints<'_> {
+    fn save_if_due(&mut self, pass: &StreamPass) -> nystream::Result<()> {
+        if let (Some(path), Some(every)) = (&self.args.checkpoint, self.args.every)
+            && pass.records() / every > self.saved / every
+        {
+            pass.save(path)?;
+            self.saved = pass.records();
+        }
+        Ok(())
+    }
+}
+
 /// One pass, with checkpoints if they are wanted.
 fn stream(
     args: &FitArgs,
@@ -215,22 +240,26 @@ fn stream(
         seed: args.seed,
     };
     learner.validated()?;
+    let mut stops = Stops::new(source, args.every.unwrap_or(u64::MAX));
+    let source: &mut dyn RecordSource = &mut stops;
+    let mut checkpoints = Checkpoints { args, saved: 0 };
     let mut pass = match (&args.resume, &args.like) {
-        (Some(path), _) => StreamPass::resume(path, source, &options.table, &learner, progress)?,
+        (Some(path), _) => {
+            let pass = StreamPass::resume(path, source, &options.table, &learner, progress)?;
+            checkpoints.saved = pass.records();
+            pass
+        }
         (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
-        (None, None) => StreamPass::begin(source, options.table, learner, progress)?,
+        (None, None) => {
+            let save = &mut |pass: &StreamPass, _, _| checkpoints.save_if_due(pass);
+            StreamPass::begin_with(source, options.table, learner, progress, save)?
+        }
     };
-    let mut saved = pass.records();
+    checkpoints.save_if_due(&pass)?;
     pass.advance_to_end(source, &mut |pass, records, share| {
         progress.rows(records, share);
         progress.running(if pass.is_classification() { "mistakes" } else { "mse" }, pass.error());
-        if let (Some(path), Some(every)) = (&args.checkpoint, args.every)
-            && pass.records() / every > saved / every
-        {
-            pass.save(path)?;
-            saved = pass.records();
-        }
-        Ok(())
+        checkpoints.save_if_due(pass)
     })?;
     if let Some(path) = &args.checkpoint {
         pass.save(path)?;

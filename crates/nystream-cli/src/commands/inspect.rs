@@ -116,6 +116,9 @@ fn put_columns(report: &mut Report, preprocessor: &Preprocessor) {
             report.put("categorical", shortened(&categories));
         }
     }
+    if let Some(weights) = preprocessor.weight_name() {
+        report.put("weights", weights.to_owned());
+    }
     report.put("sparse", preprocessor.is_sparse());
     report.put("scale", preprocessor.scaling().to_string());
     report.put("missing", preprocessor.missing().to_string());

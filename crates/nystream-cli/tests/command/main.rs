@@ -13,6 +13,7 @@ mod output;
 mod reproduce;
 mod round_trips;
 mod sketches;
+mod stream_rows;
 mod streams;
 mod support;
 mod unusual_data;

@@ -20,6 +20,7 @@ fn most_rows(allowed_bytes: u64) -> usize {
 /// Fits a model to every row. Reads the source once, so it may be standard input.
 pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut dyn Observer) -> Result<TrainedModel> {
     options.validated()?;
+    options.refuse_weights()?;
     // The sample holds everything that could be solved; a longer source is refused below.
     let all = FitOptions { sample: Some(most_rows(options.allowed_bytes) + 1), ..options.clone() };
     let FirstPass { preprocessor, sample, .. } = first_pass(source, &all, observer)?;

@@ -131,6 +131,17 @@ impl Default for FitOptions {
 }
 
 impl FitOptions {
+    /// Refuses a column of weights where rows are not weighed.
+    pub(crate) fn refuse_weights(&self) -> Result<()> {
+        match &self.table.weights {
+            None => Ok(()),
+            Some(column) => {
+                let found = format!("a column of weights, '{column}'");
+                Err(Error::InvalidParam { name: "weights", found, expected: "none: only streams weigh rows" })
+            }
+        }
+    }
+
     /// Checks what can be checked before any data is read.
     pub fn validated(&self) -> Result<()> {
         if self.budget == 0 {

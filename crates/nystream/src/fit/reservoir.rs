@@ -23,6 +23,7 @@ struct Slot {
     indices: Vec<u32>,
     values: Vec<f64>,
     targets: Vec<f64>,
+    weight: Option<f64>,
 }
 
 impl Reservoir {
@@ -52,6 +53,7 @@ impl Reservoir {
             };
             if let Some(slot) = slot {
                 slot.fill(self.seen, rows.row(i), &block.targets[i * targets..(i + 1) * targets]);
+                slot.weight = block.weights.get(i).copied();
             }
             self.seen += 1;
         }
@@ -66,6 +68,7 @@ impl Reservoir {
         for slot in &self.slots {
             numbers.push(slot.row_number);
             block.targets.extend_from_slice(&slot.targets);
+            block.weights.extend(slot.weight);
             block.rows.push(if self.sparse {
                 Row::Sparse { indices: &slot.indices, values: &slot.values }
             } else {

@@ -140,6 +140,7 @@ pub fn two_pass(
     observer: &mut dyn Observer,
 ) -> Result<TrainedModel> {
     options.validated()?;
+    options.refuse_weights()?;
     if !source.rereadable() {
         return Err(Error::InvalidParam {
             name: "method",

@@ -1,8 +1,8 @@
 //! A pass that can be interrupted: everything it holds in a file, and going on from there with the same source.
 //!
 //! A checkpoint is a learner's file (kind `stream-learner`, see docs/format.md) with its preprocessor, how many records
-//! were read, and a fingerprint of the first of them. Going on reads the source from its beginning, compares the
-//! fingerprint, passes over what was learnt, and continues: the model is that of an uninterrupted pass, bit for bit.
+//! were read, a fingerprint of the first of them and one of all. Going on reads the source from its beginning, compares the
+//! fingerprints, passes over what was learnt, and continues: the model is that of an uninterrupted pass, bit for bit.
 
 use std::path::Path;
 
@@ -12,6 +12,7 @@ use super::fingerprint::Fingerprint;
 use super::pass::{READ, Recent, StreamPass};
 use super::recent::RecentErrors;
 use super::streaming::{StreamingOptions, StreamingRidge};
+use super::trail::Trail;
 use crate::error::{Error, Result};
 use crate::fit::Observer;
 use crate::persist::Container;
@@ -28,6 +29,9 @@ struct Place {
     head_features: usize,
     streams: u64,
     table: TableOptions,
+    /// Fingerprint of all records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
 }
 
 impl StreamPass {
@@ -43,7 +47,8 @@ impl StreamPass {
         let (head_records, head_fingerprint) = self.head.clone();
         let (records, head_features, streams) = (self.records, self.head_features, self.streams);
         let table = self.table.clone();
-        let place = Place { records, head_records, head_fingerprint, head_features, streams, table };
+        let fingerprint = self.trail.map(|trail| trail.digits());
+        let place = Place { records, head_records, head_fingerprint, head_features, streams, table, fingerprint };
         file.document[KEY] =
             serde_json::to_value(place).map_err(|_| Error::Internal("a checkpoint could not be written"))?;
         let Recent { awaited, outputs, classes } = &self.recent;
@@ -51,6 +56,7 @@ impl StreamPass {
         file.put_f64("recent_outputs", &[outputs.len()], outputs.clone())?;
         file.put_f64("recent_classes", &[classes.len()], classes.clone())?;
         self.errors.put(&mut file)?;
+        file.require_finite("the checkpoint")?;
         Ok(file)
     }
 
@@ -65,6 +71,11 @@ impl StreamPass {
         let preprocessor = Preprocessor::take_from(&mut file)?;
         let place: Place = serde_json::from_value(file.document[KEY].take())
             .map_err(|e| file.malformed(format!("document: {KEY}: {e}")))?;
+        let trail = match place.fingerprint.as_deref().map(Trail::from_digits) {
+            Some(None) => return Err(file.malformed("document: pass: a fingerprint that is not 32 hexadecimal digits")),
+            Some(trail) => trail,
+            None => None,
+        };
         let (_, awaited) = file.take_finite("awaited_classes", 1)?;
         let (_, outputs) = file.take_finite("recent_outputs", 1)?;
         let (_, classes) = file.take_finite("recent_classes", 1)?;
@@ -75,6 +86,7 @@ impl StreamPass {
         file.finish()?;
         let mut pass = Self::from_parts((preprocessor, place.table), learner, place.records, head, recent);
         (pass.head_features, pass.streams, pass.errors) = (place.head_features, place.streams, errors);
+        pass.trail = trail;
         pass.check(&origin)?;
         Ok(pass)
     }
@@ -110,7 +122,7 @@ impl StreamPass {
         options: &StreamingOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
-        let pass = Self::from_container(Container::load(path)?)?;
+        let mut pass = Self::from_container(Container::load(path)?)?;
         pass.learner.options().require_same(options)?;
         pass.table.require_same(table)?;
         if pass.streams > 1 {
@@ -123,10 +135,12 @@ impl StreamPass {
         observer.stage("passing over what was learnt");
         let mut block = RecordBlock::default();
         let mut fingerprint = None;
+        let mut trail = Trail::default();
         let mut seen = 0;
         let (head, expected) = &pass.head;
         while seen < pass.records {
-            let ahead = if seen < *head { head - seen } else { pass.records - seen };
+            let until = if seen < *head { pass.records.min(*head) } else { pass.records };
+            let ahead = until - seen;
             if !source.read(&mut block, READ.min(usize::try_from(ahead).unwrap_or(READ)))? {
                 return Err(Error::Incompatible {
                     field: format!("number of rows of {}", source.origin()),
@@ -135,6 +149,7 @@ impl StreamPass {
                 });
             }
             seen += block.len() as u64;
+            trail.add(&block);
             observer.rows(block.len() as u64, source.progress());
             if seen <= *head {
                 let fingerprint = fingerprint.get_or_insert_with(|| Fingerprint::new(source.schema()));
@@ -148,6 +163,15 @@ impl StreamPass {
                 }
             }
         }
+        // Files of before there were such fingerprints have none.
+        if pass.trail.is_some_and(|expected| expected != trail) {
+            return Err(Error::Incompatible {
+                field: format!("the first {} rows of {}", pass.records, source.origin()),
+                found: "other data".to_owned(),
+                expected: "those that the checkpoint was made from".to_owned(),
+            });
+        }
+        pass.trail = Some(trail);
         observer.stage("one pass: predict, then learn");
         Ok(pass)
     }

@@ -31,6 +31,8 @@ pub struct Shuffled {
     /// In random order.
     rows: RowBlock,
     codes: Vec<f64>,
+    /// How much each row counts, if they do not all count the same.
+    weights: Option<Vec<f64>>,
     outputs: usize,
     classes: bool,
     /// Places of the rows in the order of the source.
@@ -50,7 +52,8 @@ impl Shuffled {
         order.sort_by_key(|&i| first.sample_rows[i]);
         let codes = (0..coded.nrows() * outputs).map(|i| coded[(i / outputs, i % outputs)]).collect();
         let classes = !first.preprocessor.labels().is_empty();
-        Self { rows: first.sample.rows, codes, outputs, classes, order, first_rows: None }
+        let weights = first.preprocessor.weight_name().map(|_| first.sample.weights);
+        Self { rows: first.sample.rows, codes, weights, outputs, classes, order, first_rows: None }
     }
 
     /// The same; every order is standardised by its first `count` rows (see [`standardise_by_first`]). `first` must not
@@ -72,6 +75,15 @@ impl Shuffled {
     fn codes_of(&self, order: &[usize]) -> Vec<f64> {
         let width = self.outputs;
         order.iter().flat_map(|&i| &self.codes[i * width..(i + 1) * width]).copied().collect()
+    }
+
+    /// Learners of one row at a time count all rows the same.
+    fn refuse_weights(&self) -> Result<()> {
+        if self.weights.is_none() {
+            return Ok(());
+        }
+        let expected = "none, or the streaming ridge";
+        Err(Error::InvalidParam { name: "weights", found: "a column of weights".to_owned(), expected })
     }
 
     /// Number of rows.
@@ -144,6 +156,7 @@ impl Shuffled {
     /// Runs a learner of one row at a time over the first `most` rows: shuffled by a seed, or in the order of the source.
     pub fn run(&self, name: &str, settings: &LearnerSettings, shuffle: Option<u64>, most: usize) -> Result<Run> {
         self.targets()?;
+        self.refuse_weights()?;
         let order = self.ordered(shuffle, most);
         if self.first_rows.is_none() {
             return run(name, settings, self.rows.rows(), &self.codes, Some(&order));
@@ -154,6 +167,7 @@ impl Shuffled {
     /// Tunes a learner on a part of the rows (see [`tune`]).
     pub fn tune(&self, name: &str, settings: &LearnerSettings, part: TuningPart) -> Result<Tuning> {
         self.targets()?;
+        self.refuse_weights()?;
         if self.first_rows.is_none() {
             return tune(name, settings, self.rows.rows(), &self.codes, part);
         }
@@ -170,7 +184,10 @@ impl Shuffled {
     /// [`evaluate`](Self::evaluate) over the first rows of that order only.
     pub fn evaluate_first(&self, options: StreamingOptions, shuffle: Option<u64>, most: usize) -> Result<Evaluation> {
         let order = self.ordered(shuffle, most);
-        evaluate_rows(options, self.seen(&order).rows(), &self.codes_of(&order), self.outputs, self.classes)
+        let weights: Option<Vec<f64>> =
+            self.weights.as_ref().map(|weights| order.iter().map(|&i| weights[i]).collect());
+        let (rows, codes) = (self.seen(&order), self.codes_of(&order));
+        evaluate_weighted(options, rows.rows(), &codes, weights.as_deref(), self.outputs, self.classes)
     }
 }
 
@@ -182,6 +199,17 @@ pub fn evaluate_rows(
     outputs: usize,
     classes: bool,
 ) -> Result<Evaluation> {
+    evaluate_weighted(options, rows, codes, None, outputs, classes)
+}
+
+fn evaluate_weighted(
+    options: StreamingOptions,
+    rows: Rows,
+    codes: &[f64],
+    weights: Option<&[f64]>,
+    outputs: usize,
+    classes: bool,
+) -> Result<Evaluation> {
     let mut learner = StreamingRidge::new(options, outputs)?;
     let mut curve: Vec<(u64, f64, f64)> = Vec::new();
     let mut unused = Vec::new();
@@ -189,7 +217,8 @@ pub fn evaluate_rows(
     let started = Instant::now();
     for start in (0..rows.len()).step_by(step) {
         let end = (start + step).min(rows.len());
-        learner.learn(rows.slice(start, end), &codes[start * outputs..end * outputs], None, &mut unused)?;
+        let weights = weights.map(|weights| &weights[start..end]);
+        learner.learn(rows.slice(start, end), &codes[start * outputs..end * outputs], weights, &mut unused)?;
         if end == rows.len() {
             learner.flush(&mut unused)?;
         }

@@ -74,6 +74,8 @@ impl StreamPass {
         self.learner = self.learner.merge(other.learner)?;
         self.records += other.records;
         self.streams += other.streams;
+        // Records of both are those of no source.
+        self.trail = None;
         let width = self.codes.outputs();
         self.recent.outputs.extend(other.recent.outputs);
         self.recent.classes.extend(other.recent.classes);
@@ -177,6 +179,50 @@ mod tests {
         for (a, b) in predictions(StreamPass::load(file.path()).unwrap()).iter().zip(predictions(whole)) {
             assert!((a - b).abs() < 1e-7, "{a} {b}");
         }
+    }
+
+    #[test]
+    fn a_row_of_weight_two_is_the_row_given_twice() {
+        let numbers = |rows: usize, seed: u64| {
+            let mut rng = crate::random::Generator::new(seed);
+            (0..rows).map(move |_| [rng.normal(), rng.normal()]).collect::<Vec<_>>()
+        };
+        // Columns x, w, z, y; each row as many times as the function says, with the weight that it says.
+        let source = |rows: &[[f64; 2]], copies: fn(usize) -> (usize, f64)| {
+            let mut data = Vec::new();
+            for (i, [x, z]) in rows.iter().enumerate() {
+                let (times, weight) = copies(i);
+                (0..times).for_each(|_| data.extend([*x, weight, *z, (2.0 * x).sin() + z]));
+            }
+            let names = ["x", "w", "z", "y"].map(str::to_owned).to_vec();
+            crate::source::MemorySource::table(names, data).unwrap()
+        };
+        let weighed = TableOptions { weights: Some("w".into()), ..table(Scale::Standard) };
+        let first = StreamPass::begin(&mut source(&numbers(500, 1), |_| (1, 1.0)), weighed, options(), &mut Silent);
+        let first = first.unwrap();
+        // The weight is no feature.
+        assert_eq!(first.preprocessor().feature_names(), ["x", "z"]);
+        let rows = numbers(1000, 2);
+        let learnt = |copies| {
+            let mut source = source(&rows, copies);
+            let mut pass = first.begin_like(&mut source, &options(), &mut Silent).unwrap();
+            finish(&mut pass, &mut source);
+            let model = pass.finish().unwrap();
+            let mut test =
+                crate::source::MemorySource::table(["x", "z"].map(str::to_owned).to_vec(), numbers(50, 3).concat())
+                    .unwrap();
+            let mut block = RecordBlock::default();
+            test.read(&mut block, 50).unwrap();
+            // Data to predict needs no weights.
+            let mut predictor = model.predictor(test.schema(), test.origin()).unwrap();
+            predictor.predict(&block, crate::model::Wanted::default()).unwrap().values.clone()
+        };
+        let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        let once = learnt(|_| (1, 1.0));
+        let heavy = learnt(|i| (1, if i % 3 == 0 { 2.0 } else { 1.0 }));
+        let twice = learnt(|i| (if i % 3 == 0 { 2 } else { 1 }, 1.0));
+        assert!(apart(&heavy, &twice) < 1e-7, "{}", apart(&heavy, &twice));
+        assert!(apart(&heavy, &once) > 1e-5, "{}", apart(&heavy, &once));
     }
 
     #[test]

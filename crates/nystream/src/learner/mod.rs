@@ -10,6 +10,7 @@ pub mod online;
 mod pass;
 mod recent;
 pub mod streaming;
+mod trail;
 
 pub use adversarial::adversarial_stream;
 pub use evaluate::{Evaluation, Shuffled, evaluate_rows};

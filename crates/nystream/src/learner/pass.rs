@@ -1,8 +1,8 @@
 //! A streaming learner over a source: records in, a trained model out, one reading.
 //!
-//! The first records (as many as the learner's head) are read before any is learnt: columns, categories, labels and
-//! scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category or a
-//! label that first appears later is an error that names its row; name categories beforehand where that can happen. A
+//! The first records (lots of 4,096, until they fill the learner's head) are read before any is learnt: columns, categories,
+//! labels and scaling are settled on them and stay. Targets of those rows are not looked at ahead of their turn. A category
+//! or a label that first appears later is an error that names its row; name categories beforehand where that can happen. A
 //! feature of sparse rows that first appears later makes the rows wider from there on: atoms have zeros there, and it is not
 //! scaled, as one that lies below the width of the first rows and never occurs in them is not.
 
@@ -13,8 +13,9 @@ use faer::Mat;
 use super::ahead::read_ahead;
 use super::fingerprint::Fingerprint;
 use super::recent::RecentErrors;
-use super::streaming::{StreamingOptions, StreamingRidge};
-use crate::error::{Error, Result};
+use super::streaming::{CODE, StreamingOptions, StreamingRidge, Unfit, What, is_small};
+use super::trail::Trail;
+use crate::error::{Error, Result, input_error};
 use crate::fit::{Observer, TargetCodes, scores_to_calibration};
 use crate::model::{Summary, TrainedModel};
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scan, TableOptions, Task};
@@ -22,7 +23,7 @@ use crate::rows::Rows;
 use crate::solver::Ridge;
 use crate::source::{RecordBlock, RecordSource};
 
-/// Records read at a time.
+/// Records read at a time, and lots of which the first records are made.
 pub(super) const READ: usize = 4096;
 /// One-step-ahead outputs of the last rows, kept to calibrate probabilities.
 const CALIBRATE: usize = 4096;
@@ -38,10 +39,12 @@ pub struct StreamPass {
     pub(super) table: TableOptions,
     pub(super) codes: TargetCodes,
     pub(super) learner: StreamingRidge,
-    /// Records read.
+    /// Records learnt or left out.
     pub(super) records: u64,
-    /// Records read before the first was learnt, and their fingerprint.
+    /// Records read before the first was learnt, which may be more, and their fingerprint.
     pub(super) head: (u64, String),
+    /// Fingerprint of all records read; none if it is not known of those before a checkpoint.
+    pub(super) trail: Option<Trail>,
     pub(super) recent: Recent,
     /// Of regression: what standard deviations are fitted to.
     pub(super) errors: RecentErrors,
@@ -49,6 +52,8 @@ pub struct StreamPass {
     pub(super) head_features: usize,
     /// Passes that were merged into this one, and itself.
     pub(super) streams: u64,
+    /// The source, as messages name it.
+    origin: String,
     binding: Option<Binding>,
     pub(super) block: RecordBlock,
     batch: Batch,
@@ -72,35 +77,57 @@ impl StreamPass {
         options: StreamingOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
+        Self::begin_with(source, table, options, observer, &mut |_, _, _| Ok(()))
+    }
+
+    /// [`begin`](Self::begin) that calls `then` after every block that was learnt, with the number of its records. Blocks are
+    /// as the source was cut (see [`Stops`](crate::source::Stops)); what is learnt does not depend on it.
+    pub fn begin_with(
+        source: &mut dyn RecordSource,
+        table: TableOptions,
+        options: StreamingOptions,
+        observer: &mut dyn Observer,
+        then: AfterBlock,
+    ) -> Result<Self> {
         observer.stage("first rows: columns, scaling");
         let mut block = RecordBlock::default();
         let mut more = source.read(&mut block, READ)?;
         // Some sources know their columns only after the first block.
         let mut scan = Scan::new(source.schema(), source.origin(), table.clone())?;
         let mut fingerprint = Fingerprint::new(source.schema());
-        let (mut head, mut records, mut rows) = (Vec::new(), 0, 0);
+        let mut trail = Trail::default();
+        let (mut head, mut records, mut rows) = (Vec::new(), 0u64, 0);
         while more {
             fingerprint.add(&block);
+            trail.add(&block);
             let mut coded = CodedBlock::default();
             scan.encode(&block, &mut coded)?;
             records += block.len() as u64;
             rows += coded.len();
             observer.rows(block.len() as u64, source.progress());
-            head.push(coded);
-            if rows >= options.head_rows() {
+            head.push((coded, trail));
+            // What the first rows settle must not depend on how the source is cut.
+            let beyond = (records % READ as u64) as usize;
+            if beyond == 0 && rows >= options.head_rows() {
                 break;
             }
-            more = source.read(&mut block, READ)?;
+            more = source.read(&mut block, READ - beyond)?;
         }
         let preprocessor = scan.finish()?;
         let codes = TargetCodes::of(&preprocessor);
         let learner = StreamingRidge::new(options, codes.outputs())?;
         let begun = (records, fingerprint.digits());
-        let mut pass = Self::from_parts((preprocessor, table), learner, records, begun, Recent::default());
+        let mut pass = Self::from_parts((preprocessor, table), learner, 0, begun, Recent::default());
+        pass.origin = source.origin().to_owned();
+        head.iter().try_for_each(|(coded, _)| pass.refuse_large_targets(coded))?;
         observer.stage("one pass: predict, then learn");
-        for coded in &head {
+        for (coded, trail) in &head {
             pass.preprocessor.finish_coded(coded, &mut pass.batch)?;
             pass.learn()?;
+            let records = pass.batch.records() as u64;
+            pass.records += records;
+            pass.trail = Some(*trail);
+            then(&pass, records, source.progress())?;
         }
         Ok(pass)
     }
@@ -121,8 +148,10 @@ impl StreamPass {
             learner,
             records,
             head,
+            trail: Some(Trail::default()),
             recent,
             errors: RecentErrors::default(),
+            origin: String::new(),
             binding: None,
             block: RecordBlock::default(),
             batch: Batch::default(),
@@ -145,6 +174,7 @@ impl StreamPass {
     pub(super) fn bind(&mut self, source: &dyn RecordSource) -> Result<()> {
         if self.binding.is_none() {
             self.binding = Some(self.preprocessor.bind(source.schema(), source.origin())?);
+            self.origin = source.origin().to_owned();
         }
         Ok(())
     }
@@ -154,8 +184,12 @@ impl StreamPass {
         self.widen()?;
         let Some(binding) = &mut self.binding else { return Err(Error::Internal("a block before its columns")) };
         self.preprocessor.transform(binding, &self.block, &mut self.batch, true)?;
+        self.preprocessor.weigh(binding, &self.block, &mut self.batch)?;
         self.learn()?;
         self.records += self.block.len() as u64;
+        if let Some(trail) = &mut self.trail {
+            trail.add(&self.block);
+        }
         Ok(())
     }
 
@@ -193,7 +227,11 @@ impl StreamPass {
         let codes: Vec<f64> = (0..self.coded.nrows() * width).map(|i| self.coded[(i / width, i % width)]).collect();
         self.outputs.clear();
         let rows: Rows = self.batch.rows.rows();
-        self.learner.learn(rows, &codes, None, &mut self.outputs)?;
+        let weights = self.preprocessor.weight_name().map(|_| &self.batch.weights[..]);
+        if let Err(error) = self.learner.learn(rows, &codes, weights, &mut self.outputs) {
+            // The learner looks at all numbers before it learns any, but does not know where they came from.
+            return Err(self.learner.find_unfit(rows, &codes, weights)?.map_or(error, |unfit| self.refusal(unfit)));
+        }
         match self.codes {
             TargetCodes::Classes { .. } => {
                 self.recent.awaited.extend(&self.batch.targets);
@@ -205,6 +243,46 @@ impl StreamPass {
             }
         }
         Ok(())
+    }
+
+    /// Refuses targets of the first rows that would be too large even if they were counted from another mean: all are
+    /// counted from the mean of these rows, and one such target makes the others seem as large.
+    fn refuse_large_targets(&self, coded: &CodedBlock) -> Result<()> {
+        let names = self.preprocessor.target_names();
+        let numbers = matches!(self.codes, TargetCodes::Numbers { .. });
+        match coded.targets.iter().position(|y| numbers && !is_small(*y)) {
+            None => Ok(()),
+            Some(i) => {
+                let (row, column) = (coded.source_row(i / names.len()), &names[i % names.len()]);
+                Err(input_error(&self.origin, row, Some(column), format!("{:e}", coded.targets[i]), CODE))
+            }
+        }
+    }
+
+    /// A number of the batch that is too large to be learnt, by its row and column.
+    fn refusal(&self, unfit: Unfit) -> Error {
+        let preprocessor = &self.preprocessor;
+        let (column, found) = match unfit.what {
+            What::Code(output) => {
+                let names = preprocessor.target_names();
+                let target = self.batch.targets.get(unfit.row * names.len() + output);
+                (names.get(output).cloned(), format!("{:e}", target.unwrap_or(&unfit.found)))
+            }
+            What::Weight => (preprocessor.weight_name().map(str::to_owned), format!("{:e}", unfit.found)),
+            What::Feature(feature) => {
+                let name = Some(preprocessor.feature_name(feature));
+                match preprocessor.scale().get(feature) {
+                    None => (name, format!("{:e}", unfit.found)),
+                    Some(scale) => {
+                        let shift = preprocessor.shift().get(feature).copied().unwrap_or(0.0);
+                        let read = unfit.found * scale + shift;
+                        (name, format!("about {read:.2e}, or {:.2e} when scaled by the first rows", unfit.found))
+                    }
+                }
+            }
+        };
+        let row = self.batch.source_row(unfit.row);
+        input_error(&self.origin, row, column.as_deref(), found, unfit.expected)
     }
 
     /// The learner, for its score and choices.
@@ -227,7 +305,7 @@ impl StreamPass {
         self.learner.size_bytes() + self.errors.size_bytes()
     }
 
-    /// Records read so far.
+    /// Records learnt so far, or left out.
     pub fn records(&self) -> u64 {
         self.records
     }

@@ -19,6 +19,8 @@ use crate::persist::Container;
 use crate::preprocess::Preprocessor;
 
 const KIND: &str = "krr-model";
+/// What messages call it.
+const WHAT: &str = "the model";
 
 #[derive(Serialize, Deserialize)]
 struct Document {
@@ -100,6 +102,8 @@ impl TrainedModel {
             }
             None => {}
         }
+        file.require_readable::<Document>(WHAT)?;
+        file.require_finite(WHAT)?;
         Ok(file)
     }
 

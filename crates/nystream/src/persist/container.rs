@@ -122,6 +122,27 @@ impl Container {
         write_atomically(path.as_ref(), &self.to_bytes()?)
     }
 
+    /// Checks that every double is finite, for files whose readers take no others. `what` names the content in messages.
+    pub fn require_finite(&self, what: &'static str) -> Result<()> {
+        for (name, tensor) in &self.tensors {
+            if let TensorData::F64(data) = &tensor.data
+                && let Some(value) = data.iter().find(|v| !v.is_finite())
+            {
+                return Err(Error::NotFinite { what, place: format!("tensor '{name}'"), found: value.to_string() });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the document can be read as the type that its reader expects. JSON has no infinity and no NaN: both are
+    /// written as null, which is no number to a reader.
+    pub fn require_readable<T: DeserializeOwned>(&self, what: &'static str) -> Result<()> {
+        match T::deserialize(&self.document) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::NotFinite { what, place: "document".to_owned(), found: error.to_string() }),
+        }
+    }
+
     // Reading
 
     /// Reads a file's bytes, which may come from anyone. `origin` names them in messages.

@@ -72,6 +72,24 @@ fn what_is_written_is_read_back() {
 }
 
 #[test]
+fn numbers_that_nobody_reads_back_are_noticed() {
+    let mut container = Container::new("test", serde_json::json!({ "size": 1.0 }));
+    container.put_f64("sums", &[2], vec![1.0, 2.0]).unwrap();
+    #[derive(serde::Deserialize)]
+    struct Document {
+        #[expect(dead_code, reason = "only its type matters")]
+        size: f64,
+    }
+    container.require_finite("it").unwrap();
+    container.require_readable::<Document>("it").unwrap();
+    container.put_f64("more", &[1], vec![f64::NAN]).unwrap();
+    container.document = serde_json::json!({ "size": f64::INFINITY });
+    let message = container.require_finite("it").unwrap_err().to_string();
+    assert_eq!(message, "it cannot be saved: tensor 'more': found NaN, expected finite numbers");
+    assert!(container.require_readable::<Document>("it").unwrap_err().to_string().contains("null"));
+}
+
+#[test]
 fn other_readers_of_safetensors_read_it_too() {
     let bytes = sample().to_bytes().unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();

@@ -13,6 +13,8 @@ pub struct CodedBlock {
     /// Row-major, one number a target. Where labels are text or classification was asked for: the number of the label,
     /// by first appearance.
     pub targets: Vec<f64>,
+    /// How much each row counts; empty without a column of weights.
+    pub weights: Vec<f64>,
     /// Number in its source of the first record that was read for this block, from 1.
     pub first_row: u64,
     /// Records of the block that were left out, from 0, increasing.
@@ -26,6 +28,10 @@ pub struct Batch {
     pub rows: RowBlock,
     /// Row-major, one number a target; for classification the class index. Empty if targets were not needed.
     pub targets: Vec<f64>,
+    /// How much each row counts; empty without a column of weights, or if it was not read ([`Preprocessor::weigh`]).
+    ///
+    /// [`Preprocessor::weigh`]: super::Preprocessor::weigh
+    pub weights: Vec<f64>,
     /// Number in its source of the first record that was read for this batch, from 1.
     pub first_row: u64,
     /// Records of the block that were left out, from 0, increasing.
@@ -34,17 +40,21 @@ pub struct Batch {
 
 impl Default for CodedBlock {
     fn default() -> Self {
-        Self { rows: RowBlock::dense(0), targets: Vec::new(), first_row: 1, dropped: Vec::new() }
+        Self { rows: RowBlock::dense(0), targets: Vec::new(), weights: Vec::new(), first_row: 1, dropped: Vec::new() }
     }
 }
 
 impl Default for Batch {
     fn default() -> Self {
-        Self { rows: RowBlock::dense(0), targets: Vec::new(), first_row: 1, dropped: Vec::new() }
+        Self { rows: RowBlock::dense(0), targets: Vec::new(), weights: Vec::new(), first_row: 1, dropped: Vec::new() }
     }
 }
 
 impl CodedBlock {
+    /// Number, in its source and from 1, of the record that became row `i`.
+    pub fn source_row(&self, i: usize) -> u64 {
+        record_of(i, self.first_row, &self.dropped)
+    }
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -70,18 +80,23 @@ impl Batch {
     }
     /// Number, in its source and from 1, of the record that became row `i`.
     pub fn source_row(&self, i: usize) -> u64 {
-        // The d-th record left out (from 0) stands before row i exactly if dropped[d] − d ≤ i.
-        let (mut low, mut high) = (0, self.dropped.len());
-        while low < high {
-            let middle = (low + high) / 2;
-            if self.dropped[middle] - middle <= i {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        self.first_row + (i + low) as u64
+        record_of(i, self.first_row, &self.dropped)
     }
+}
+
+/// Number of the record that became row `i`, where some were left out.
+fn record_of(i: usize, first_row: u64, dropped: &[usize]) -> u64 {
+    // The d-th record left out (from 0) stands before row i exactly if dropped[d] − d ≤ i.
+    let (mut low, mut high) = (0, dropped.len());
+    while low < high {
+        let middle = (low + high) / 2;
+        if dropped[middle] - middle <= i {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    first_row + (i + low) as u64
 }
 
 /// Makes `rows` dense, `len × cols`, and gives its numbers to be overwritten; keeps the memory.

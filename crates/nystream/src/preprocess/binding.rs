@@ -85,7 +85,7 @@ impl Binding {
 impl Preprocessor {
     /// Checks that a source has the features of the training data and finds out where.
     ///
-    /// Named columns must have the same names in the same order, where target and ignored columns may be absent or
+    /// Named columns must have the same names in the same order, where targets, weights and ignored columns may be absent or
     /// stand anywhere. If either table has no names, the columns must be all those of the training data, or its
     /// features alone.
     pub fn bind(&self, schema: &Schema, origin: &str) -> Result<Binding> {
@@ -121,7 +121,7 @@ impl Preprocessor {
     }
 
     fn match_names(&self, found: &[String], origin: &str) -> Result<Columns> {
-        let ignored = self.ignored_names();
+        let (ignored, weight) = (self.ignored_names(), self.weight_name());
         let mut places = vec![None; self.target_count()];
         let mut roles = Vec::with_capacity(found.len());
         let mut features: Vec<&str> = Vec::new();
@@ -139,6 +139,8 @@ impl Preprocessor {
                 roles.push(Role::Target(k));
             } else if ignored.contains(&name.as_str()) {
                 roles.push(Role::Ignored);
+            } else if weight == Some(name.as_str()) {
+                roles.push(Role::Weight);
             } else {
                 roles.push(Role::Feature(features.len()));
                 features.push(name);

@@ -1,4 +1,4 @@
-//! Which column of a table is a feature, a target, or ignored.
+//! Which column of a table is a feature, a target, the weight, or ignored.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ pub enum Role {
     Feature(usize),
     /// Target of this number, from 0, in the order asked for.
     Target(usize),
+    /// How much a row counts.
+    Weight,
     /// Not used.
     Ignored,
 }
@@ -29,6 +31,8 @@ pub(super) struct Columns {
     pub features: Vec<usize>,
     /// Where each target stands.
     pub targets: Vec<usize>,
+    /// Where the weight stands, if there is one.
+    pub weight: Option<usize>,
 }
 
 impl Columns {
@@ -56,6 +60,14 @@ impl Columns {
             }
             roles[at] = Some(Role::Ignored);
         }
+        if let Some(weights) = &options.weights {
+            let at = find(weights, names, origin)?;
+            if let Some(role) = roles[at].replace(Role::Weight) {
+                let other = if role == Role::Ignored { "is also ignored" } else { "is also a target" };
+                let found = format!("a column of weights that {other}");
+                return Err(input_error(origin, 0, Some(&names[at]), found, "one or the other"));
+            }
+        }
         let mut features = 0..;
         let roles = roles
             .into_iter()
@@ -63,7 +75,7 @@ impl Columns {
             .collect();
         let columns = Self::new(names.to_vec(), roles);
         if columns.features.is_empty() {
-            let found = "no feature column beside the targets and ignored columns";
+            let found = "no feature column beside targets, weights and ignored columns";
             return Err(input_error(origin, 0, None, found, "at least one feature column"));
         }
         Ok(columns)
@@ -79,7 +91,8 @@ impl Columns {
         };
         let features = place(|role| if let Role::Feature(j) = role { Some(*j) } else { None });
         let targets = place(|role| if let Role::Target(k) = role { Some(*k) } else { None });
-        Self { names, roles, features, targets }
+        let weight = roles.iter().position(|role| *role == Role::Weight);
+        Self { names, roles, features, targets, weight }
     }
 
     /// Names of the targets.
@@ -200,6 +213,22 @@ mod tests {
         let columns = Columns::plan(&names("id,a,y,b"), true, "t", &options(&["y"], &["id"])).unwrap();
         assert_eq!(columns.roles, [Role::Ignored, Role::Feature(0), Role::Target(0), Role::Feature(1)]);
         assert_eq!((columns.features.as_slice(), columns.targets.as_slice()), (&[1, 3][..], &[2][..]));
+    }
+
+    #[test]
+    fn weights_are_found_like_targets_and_are_no_features() {
+        let plan = |weights: &str, targets: &[&str], ignore: &[&str]| {
+            let options = TableOptions { weights: Some(weights.into()), ..options(targets, ignore) };
+            Columns::plan(&names("a,w,y"), true, "t.csv", &options)
+        };
+        for weights in ["w", "2", "-2"] {
+            let columns = plan(weights, &[], &[]).unwrap();
+            assert_eq!((columns.weight, &columns.features[..], &columns.targets[..]), (Some(1), &[0][..], &[2][..]));
+        }
+        let message = |weights: &str, ignore: &[&str]| plan(weights, &[], ignore).unwrap_err().to_string();
+        assert!(message("last", &[]).contains("column 'y': found a column of weights that is also a target"));
+        assert!(message("w", &["w"]).contains("column 'w': found a column of weights that is also ignored"));
+        assert!(message("v", &[]).contains("column 'v': found no such column"));
     }
 
     #[test]

@@ -35,6 +35,7 @@ mod statistics;
 #[cfg(test)]
 mod tests;
 mod transform;
+mod weights;
 
 pub use batch::{Batch, CodedBlock};
 pub use binding::Binding;

@@ -168,6 +168,9 @@ pub struct TableOptions {
     pub targets: Vec<ColumnRef>,
     /// Columns that are neither features nor targets.
     pub ignore: Vec<ColumnRef>,
+    /// A column that says how much each row counts; none: all count the same. Only streams weigh rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weights: Option<ColumnRef>,
     /// Text in feature columns.
     pub categorical: Categorical,
     /// Missing cells.
@@ -180,7 +183,7 @@ pub struct TableOptions {
 
 impl TableOptions {
     /// What each option says, by the name a user knows it by.
-    fn words(&self) -> [(&'static str, String); 6] {
+    fn words(&self) -> [(&'static str, String); 7] {
         let list = |columns: &[ColumnRef]| match columns {
             [] => "none named".to_owned(),
             columns => columns.iter().map(|column| &column.0[..]).collect::<Vec<_>>().join(","),
@@ -188,6 +191,7 @@ impl TableOptions {
         [
             ("target", list(&self.targets)),
             ("ignore", list(&self.ignore)),
+            ("weights", list(self.weights.as_slice())),
             ("categorical", self.categorical.to_string()),
             ("missing", self.missing.to_string()),
             ("task", self.task.to_string()),
@@ -234,6 +238,10 @@ mod tests {
             (
                 TableOptions { targets: vec!["size".into()], ..mine.clone() },
                 "target differs: found size, expected price",
+            ),
+            (
+                TableOptions { weights: Some("size".into()), ..mine.clone() },
+                "weights differs: found size, expected none named",
             ),
             (TableOptions { scale: Scale::MinMax, ..mine.clone() }, "scale differs: found minmax, expected standard"),
             (TableOptions { missing: Missing::Drop, ..mine.clone() }, "missing differs: found drop, expected refuse"),

@@ -300,6 +300,8 @@ impl Parts {
                     }
                 }
                 must(places.iter().all(|&placed| placed), "a target has no column")?;
+                let weights = roles.iter().filter(|role| **role == Role::Weight).count();
+                must(weights <= 1, "there is more than one column of weights")?;
                 for kind in kinds {
                     if let ColumnKind::Category { levels } = kind {
                         must(!levels.is_empty() && all_different(levels), "levels must be some and different")?;

@@ -77,7 +77,10 @@ impl Scan {
         out.dropped.clear();
         let Self { origin, options, targets, tally, .. } = self;
         match &mut self.shape {
-            Shape::Table(table) => table.encode(origin, options, targets, tally, block, out),
+            Shape::Table(table) => {
+                table.encode(origin, options, targets, tally, block, out)?;
+                super::weights::read(origin, &table.columns, block, &out.dropped, &mut out.weights)
+            }
             Shape::Sparse(sparse) => sparse.encode(origin, options, targets, tally, block, out),
         }
     }
@@ -218,6 +221,9 @@ fn refuse_table_options(options: &TableOptions) -> Result<()> {
     }
     if let Some(ignored) = options.ignore.first() {
         return refuse("ignore", quoted(&ignored.0));
+    }
+    if let Some(weights) = &options.weights {
+        return refuse("weights", quoted(&weights.0));
     }
     if matches!(options.categorical, Categorical::Levels(_)) {
         return refuse("categorical", options.categorical.to_string());

@@ -22,6 +22,7 @@ impl Preprocessor {
     pub fn transform(&self, binding: &Binding, block: &RecordBlock, out: &mut Batch, need_targets: bool) -> Result<()> {
         out.first_row = block.first_row;
         out.targets.clear();
+        out.weights.clear();
         out.dropped.clear();
         if need_targets && !binding.has_targets() {
             let target = self.parts.target_names.first().map(String::as_str);
@@ -56,6 +57,7 @@ impl Preprocessor {
         };
         out.first_row = coded.first_row;
         out.dropped.clone_from(&coded.dropped);
+        out.weights.clone_from(&coded.weights);
         let targets = coded.len() * self.target_count();
         if coded.targets.len() != targets {
             return Err(Error::Shape { what: "coded targets", found: coded.targets.len(), expected: targets });

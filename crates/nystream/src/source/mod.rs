@@ -31,6 +31,7 @@ mod open;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod record;
+mod stops;
 mod synth;
 #[cfg(test)]
 mod testing;
@@ -39,6 +40,7 @@ pub use memory::MemorySource;
 pub use number::{Cell, MISSING_SPELLINGS, cell};
 pub use open::{Format, OpenOptions, open, open_reader};
 pub use record::{LABEL_COLUMN, OddCell, Oddity, RecordBlock, Schema};
+pub use stops::Stops;
 
 use crate::error::{Result, input_error as refuse};
 

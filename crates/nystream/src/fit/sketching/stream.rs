@@ -28,6 +28,7 @@ pub fn sketch(
     observer: &mut dyn Observer,
 ) -> Result<SavedSketch> {
     options.validated()?;
+    options.refuse_weights()?;
     settings.validated()?;
     if let Some(reason) = needs_first_reading(options, settings) {
         if !source.rereadable() {

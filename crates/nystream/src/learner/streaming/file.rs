@@ -19,6 +19,9 @@ use crate::solver::{Loss, RecursiveRidge};
 /// The kind of file.
 pub const KIND: &str = "stream-learner";
 
+/// What messages call it.
+const WHAT: &str = "the streaming learner";
+
 #[derive(Serialize, Deserialize)]
 struct Document {
     options: StreamingOptions,
@@ -60,7 +63,7 @@ struct MemberHeader {
 }
 
 impl StreamingRidge {
-    /// Everything needed to go on.
+    /// Everything needed to go on. A learner whose numbers have overflowed is refused: nobody could go on from it.
     pub fn to_container(&self) -> Result<Container> {
         let (head, bank) = match &self.phase {
             Phase::Head { bank, mean, weight, .. } => (Some((mean.clone(), *weight)), bank.as_ref()),
@@ -95,6 +98,8 @@ impl StreamingRidge {
             member.learner.put(&mut file, &format!("member{i}"))?;
         }
         self.watch.put(&mut file)?;
+        file.require_readable::<Document>(WHAT)?;
+        file.require_finite(WHAT)?;
         Ok(file)
     }
 

@@ -7,6 +7,7 @@ use super::options::{LossChoice, StreamingOptions};
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
 use super::score::RunningScore;
+use super::sizes::{Unfit, What, find_unfit};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::linalg::on_the_pool;
@@ -154,7 +155,23 @@ impl StreamingRidge {
         if !rows.all_finite() {
             return Err(bad("row", f64::NAN, "finite numbers"));
         }
-        Ok(())
+        match self.find_unfit(rows, codes, weights)? {
+            Some(Unfit { what: What::Code(_), found, expected, .. }) => Err(bad("target", found, expected)),
+            Some(Unfit { what: What::Weight, found, expected, .. }) => Err(bad("weight", found, expected)),
+            Some(Unfit { what: What::Feature(_), found, expected, .. }) => Err(bad("row", found, expected)),
+            None => Ok(()),
+        }
+    }
+
+    /// The first number that is too large to be learnt, for those who know where it came from.
+    pub(in crate::learner) fn find_unfit(
+        &self,
+        rows: Rows,
+        codes: &[f64],
+        weights: Option<&[f64]>,
+    ) -> Result<Option<Unfit>> {
+        let kernel = self.options.kernel.with_bandwidth(1.0)?;
+        Ok(find_unfit(&kernel, rows, codes, self.outputs, weights))
     }
 
     /// Number of features, once there are rows.

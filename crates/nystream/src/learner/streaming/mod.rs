@@ -3,8 +3,8 @@
 //! Second-order: the exact ridge solution on the features of at most `budget` atoms, updated with every row. Each row is
 //! predicted from the rows before it (the innovations of [`RecursiveRidge`](crate::solver::RecursiveRidge)), then learnt.
 //!
-//! 1. **Head.** The first rows (five times the budget) are kept. Whenever their number has doubled, bandwidth, atoms and
-//!    ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
+//! 1. **Head.** The first rows (five times the budget, at least 256) are kept. Whenever their number has doubled, bandwidth,
+//!    atoms and ridge are chosen anew from all of them and the sums are made again, exactly. Atoms are chosen by randomly pivoted
 //!    Cholesky: rows of high leverage given those already chosen; of classes, as many from each. A rare class makes the
 //!    head longer, up to twenty times the budget.
 //! 2. **Bank.** At the end of the head learners of several bandwidths are fitted to it, uphill from the chosen one, with both
@@ -38,6 +38,7 @@ mod options;
 mod reopen;
 mod rowwise;
 mod score;
+mod sizes;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -50,4 +51,5 @@ pub use learner::StreamingRidge;
 pub use options::{LossChoice, Reopen, StreamingOptions};
 pub use reopen::Change;
 pub use score::RunningScore;
+pub(in crate::learner) use sizes::{CODE, Unfit, What, is_small};
 pub use status::Status;

@@ -419,3 +419,42 @@ fn half_of_the_bank_goes_whenever_the_rows_have_doubled_and_all_but_one_at_its_e
     assert!(sizes[0] > 2 && sizes.is_sorted_by(|a, b| a > b) && sizes.last() == Some(&1), "{sizes:?}");
     assert!(sizes.windows(2).any(|pair| pair[1] <= pair[0].div_ceil(2)), "{sizes:?}");
 }
+
+#[test]
+fn numbers_too_large_to_square_are_refused_before_anything_is_learnt() {
+    let (data, codes) = stream(300, 31);
+    let mut learner = StreamingRidge::new(options(20), 2).unwrap();
+    feed(&mut learner, &data, &codes, (0, 300), &[300]);
+    let before = bytes(&learner);
+    let refused = |learner: &mut StreamingRidge, row: [f64; COLS], codes: [f64; 2], weight: f64| {
+        let rows = Rows::dense(&row, 1, COLS).unwrap();
+        learner.learn(rows, &codes, Some(&[weight]), &mut Vec::new()).unwrap_err().to_string()
+    };
+    assert!(refused(&mut learner, [1.0; COLS], [0.0, 1e300], 1.0).contains("target: found 1"));
+    assert!(refused(&mut learner, [1.0; COLS], [0.0; 2], 1e300).contains("weight: found 1"));
+    assert!(refused(&mut learner, [1.0, -1e200, 1.0], [0.0; 2], 1.0).contains("row: found -1"));
+    assert!(bytes(&learner) == before);
+}
+
+#[test]
+fn numbers_that_overflowed_are_not_saved() {
+    let (data, codes) = stream(30, 32);
+    let learner = || {
+        let mut learner = StreamingRidge::new(options(20), 2).unwrap();
+        feed(&mut learner, &data, &codes, (0, 30), &[30]);
+        learner
+    };
+    let message = |learner: &StreamingRidge| learner.to_container().unwrap_err().to_string();
+    let mut overflowed = learner();
+    overflowed.pending.codes[0] = f64::INFINITY;
+    let tensor = message(&overflowed);
+    assert!(
+        tensor.contains("cannot be saved") && tensor.contains("pending_codes") && tensor.contains("inf"),
+        "{tensor}"
+    );
+    // In JSON infinity becomes null, which is no number.
+    let mut overflowed = learner();
+    overflowed.owed = vec![f64::INFINITY, 0.0];
+    let document = message(&overflowed);
+    assert!(document.contains("cannot be saved") && document.contains("null"), "{document}");
+}
