@@ -80,7 +80,7 @@ impl<O: Oracle> InkOracle<O> {
         let options = InkOptions { kernel, leverage_ridge, accuracy, failure_prob, oversampling, budget, seed };
         let options = options.validated().map_err(|e| file.malformed(e.to_string()))?;
         let state = document.state;
-        let amounts = [state.effective_dim, state.energy, state.residual];
+        let amounts = [state.effective_dim, state.energy];
         if !(state.leverage_ridge.is_finite() && state.leverage_ridge >= options.leverage_ridge)
             || amounts.iter().any(|v| !(v.is_finite() && *v >= 0.0))
         {

@@ -33,7 +33,7 @@ use super::oracle::{Oracle, Step};
 use super::shrink_expand::{Atom, shrink_expand};
 use crate::error::{Error, Result, input_error};
 use crate::kernel::Kernel;
-use crate::linalg::{Cholesky, dot};
+use crate::linalg::Cholesky;
 use crate::persist::Container;
 use crate::random::Generator;
 use crate::rows::{Row, RowBlock, Rows};
@@ -86,8 +86,6 @@ pub(super) struct State {
     pub effective_dim: f64,
     /// Σ k(x, x).
     pub energy: f64,
-    /// Σ (k(x, x) − ‖φ(x)‖²), φ of the dictionary that x met.
-    pub residual: f64,
     pub unreliable_steps: u64,
 }
 
@@ -95,13 +93,8 @@ impl<O: Oracle> InkOracle<O> {
     /// An empty dictionary.
     pub fn new(options: InkOptions) -> Result<Self> {
         let options = options.validated()?;
-        let state = State {
-            leverage_ridge: options.leverage_ridge,
-            effective_dim: 0.0,
-            energy: 0.0,
-            residual: 0.0,
-            unreliable_steps: 0,
-        };
+        let state =
+            State { leverage_ridge: options.leverage_ridge, effective_dim: 0.0, energy: 0.0, unreliable_steps: 0 };
         let (oracle, rng) = (O::new(&options), Generator::with_stream(options.seed, STREAM));
         Ok(Self { options, oracle, state, history: None, atoms: Vec::new(), atom_kernels: Mat::new(), rng })
     }
@@ -145,7 +138,6 @@ impl<O: Oracle> InkOracle<O> {
             atom_kernels: self.atom_kernels.as_ref(),
             effective_dim: self.state.effective_dim,
         };
-        let residual = residual(&step, self.state.leverage_ridge)?;
         self.oracle.receive(&step);
 
         let mut rng = self.rng.clone();
@@ -195,9 +187,17 @@ impl<O: Oracle> InkOracle<O> {
         self.state.leverage_ridge = gamma;
         self.state.effective_dim = effective_dim;
         self.state.energy += energy;
-        self.state.residual += residual;
         self.state.unreliable_steps += u64::from(unreliable);
         Ok(())
+    }
+
+    /// The effective dimension of the weighted dictionary at γ in force: tr B⁻¹SKS, B = SKS + γI.
+    fn explained(&self) -> Result<f64> {
+        let (s, gamma): (Vec<f64>, _) = (self.atoms.iter().map(Atom::weight).collect(), self.state.leverage_ridge);
+        let ridge = |i: usize, j: usize| if i == j { gamma } else { 0.0 };
+        let inner = Mat::from_fn(s.len(), s.len(), |i, j| s[i] * self.atom_kernels[(i, j)] * s[j] + ridge(i, j));
+        let inverse = Cholesky::new(inner.as_ref(), "the dictionary's kernels")?.inverse_diagonal();
+        Ok(inverse.iter().map(|d| (1.0 - gamma * d).clamp(0.0, 1.0)).sum())
     }
 
     fn theorem(&self) -> TheoremConstants {
@@ -268,7 +268,16 @@ impl<O: Oracle> SequentialDictionary for InkOracle<O> {
     }
 
     fn report(&self) -> Result<SketchReport> {
-        let State { leverage_ridge, effective_dim, energy, residual, .. } = self.state;
+        let leverage_ridge = self.state.leverage_ridge;
+        // d̃_eff never falls, so where γ was raised it is that of smaller ones.
+        let raised = leverage_ridge > self.options.leverage_ridge;
+        let effective_dim = if raised { self.explained()? } else { self.state.effective_dim };
+        let captured = match &self.history {
+            Some(history) => {
+                self.dictionary()?.captured(&self.options.kernel, history.gather(0..history.len()).rows())?
+            }
+            None => 1.0,
+        };
         let m = self.atoms.len();
         let own = (m * size_of::<Atom>() + 8 * m * m + size_of::<Self>()) as u64;
         Ok(SketchReport {
@@ -276,7 +285,7 @@ impl<O: Oracle> SequentialDictionary for InkOracle<O> {
             atoms: m,
             copies: self.atoms.iter().map(|atom| atom.inflation).sum(),
             effective_dim,
-            captured: if energy > 0.0 { (1.0 - residual / energy).clamp(0.0, 1.0) } else { 1.0 },
+            captured,
             bytes: own + self.oracle.size_bytes() + self.history.as_ref().map_or(0, History::size_bytes),
             leverage_ridge,
             initial_leverage_ridge: self.options.leverage_ridge,
@@ -288,22 +297,6 @@ impl<O: Oracle> SequentialDictionary for InkOracle<O> {
     fn to_container(&self) -> Result<Container> {
         super::file::write(self)
     }
-}
-
-/// k − ‖φ‖²: what the dictionary does not capture of the new row.
-fn residual(step: &Step<'_>, gamma: f64) -> Result<f64> {
-    let m = step.atoms.len();
-    if m == 0 || step.energy <= 0.0 {
-        return Ok(step.energy);
-    }
-    let s: Vec<f64> = step.atoms.iter().map(Atom::weight).collect();
-    let ridge = |i: usize, j: usize| if i == j { gamma } else { 0.0 };
-    let inner = Mat::from_fn(m, m, |i, j| s[i] * step.atom_kernels[(i, j)] * s[j] + ridge(i, j));
-    let factor = Cholesky::new(inner.as_ref(), "the dictionary's kernels")?;
-    let mut phi = Mat::from_fn(m, 1, |i, _| s[i] * step.kernels[step.atoms[i].row]);
-    factor.forward_in_place(phi.as_mut());
-    let phi = phi.col_as_slice(0);
-    Ok((step.energy - dot(phi, phi)).max(0.0))
 }
 
 /// The kernel matrix of the atoms that stay and the new row.

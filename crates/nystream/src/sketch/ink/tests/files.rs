@@ -127,7 +127,7 @@ fn files_with_wrong_contents_are_refused() {
         file.document[key] = value;
         refused(file, key);
     }
-    for key in ["leverage_ridge", "effective_dim", "energy", "residual"] {
+    for key in ["leverage_ridge", "effective_dim", "energy"] {
         let mut file = good.clone();
         file.document["state"][key] = (-1.0).into();
         refused(file, key);

@@ -126,17 +126,20 @@ fn the_report_knows_the_theorem() {
 }
 
 #[test]
-fn the_captured_share_is_that_of_the_dictionary_each_row_met() {
-    let block = naive::normal_rows(40, 2, 35);
+fn the_report_is_of_all_rows_at_the_ridge_in_force() {
+    let block = naive::normal_rows(60, 2, 35);
     let kernel = Kernel::gaussian(1.0).unwrap();
-    let mut ink = InkEstimate::new(options(kernel, 10, 6)).unwrap();
-    let mut lost = 0.0;
-    for (t, row) in singly(block.rows()).enumerate() {
-        let dictionary = ink.dictionary().unwrap();
-        lost += if t == 0 { 1.0 } else { 1.0 - dictionary.captured(&kernel, row).unwrap() };
-        ink.insert(row).unwrap();
+    for budget in [None, Some(12)] {
+        let options = InkOptions { budget, ..options(kernel, 40, 6) };
+        let ink = run::<ExactOracle>(&options, block.rows(), 7);
+        let (report, dictionary) = (ink.report().unwrap(), ink.dictionary().unwrap());
+        assert_eq!(report.leverage_ridge > 0.7, budget.is_some());
+        let check = crate::sketch::check_guarantee(&kernel, block.rows(), &dictionary, None, 0.5).unwrap();
+        assert!((report.captured - check.captured).abs() < 1e-9, "{report:?} {check:?}");
+        // Exactly, or from a few weighted atoms.
+        let ratio = report.effective_dim / check.effective_dim;
+        assert!((if budget.is_some() { 0.4..2.5 } else { 1.0 - 1e-9..1.0 + 1e-9 }).contains(&ratio), "{ratio}");
     }
-    assert!((ink.report().unwrap().captured - (1.0 - lost / 40.0)).abs() < 1e-10);
 }
 
 #[test]

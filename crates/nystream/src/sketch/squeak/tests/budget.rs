@@ -100,3 +100,19 @@ fn the_bytes_held_are_never_more_than_the_budget_and_not_far_below() {
         }
     }
 }
+
+/// What rows had left over at the γ of their time is far less than at the one in force.
+#[test]
+fn the_captured_share_is_that_of_the_ridge_in_force() {
+    let block = oracle::normal_rows(400, 3, 7);
+    for schedule in schedules() {
+        let mut options = options(schedule);
+        (options.leverage_ridge, options.budget, options.oversampling) = (0.01, Some(80), Oversampling::Fixed(40));
+        let squeak = squeak_of(&options, block.rows());
+        let report = squeak.report().unwrap();
+        let dictionary = squeak.dictionary().unwrap();
+        let check = crate::sketch::check_guarantee(&options.kernel, block.rows(), &dictionary, None, 0.5).unwrap();
+        assert!(report.leverage_ridge > 0.1);
+        assert!((report.captured - check.captured).abs() < 0.1, "{schedule:?}: {} {}", report.captured, check.captured);
+    }
+}
