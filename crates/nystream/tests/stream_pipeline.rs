@@ -167,7 +167,7 @@ fn wherever_it_stops_to_be_saved_it_learns_and_goes_on_alike() {
     let mut stops = Stops::new(source.as_mut(), 700);
     let mut files = Vec::new();
     let mut keep = |pass: &StreamPass| {
-        if pass.records() % 700 == 0 {
+        if pass.records().is_multiple_of(700) {
             let file = tempfile::NamedTempFile::new().unwrap();
             pass.save(file.path()).unwrap();
             files.push((pass.records(), file));

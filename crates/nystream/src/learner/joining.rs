@@ -197,15 +197,18 @@ mod tests {
             let names = ["x", "w", "z", "y"].map(str::to_owned).to_vec();
             crate::source::MemorySource::table(names, data).unwrap()
         };
+        // In two columns a kernel of the usual width is near to singular: rounding errors would be all there is to see.
+        let narrow = StreamingOptions { bandwidth: Bandwidth::Fixed(0.5), ..options() };
         let weighed = TableOptions { weights: Some("w".into()), ..table(Scale::Standard) };
-        let first = StreamPass::begin(&mut source(&numbers(500, 1), |_| (1, 1.0)), weighed, options(), &mut Silent);
+        let first =
+            StreamPass::begin(&mut source(&numbers(500, 1), |_| (1, 1.0)), weighed, narrow.clone(), &mut Silent);
         let first = first.unwrap();
         // The weight is no feature.
         assert_eq!(first.preprocessor().feature_names(), ["x", "z"]);
         let rows = numbers(1000, 2);
         let learnt = |copies| {
             let mut source = source(&rows, copies);
-            let mut pass = first.begin_like(&mut source, &options(), &mut Silent).unwrap();
+            let mut pass = first.begin_like(&mut source, &narrow, &mut Silent).unwrap();
             finish(&mut pass, &mut source);
             let model = pass.finish().unwrap();
             let mut test =
@@ -221,7 +224,7 @@ mod tests {
         let once = learnt(|_| (1, 1.0));
         let heavy = learnt(|i| (1, if i % 3 == 0 { 2.0 } else { 1.0 }));
         let twice = learnt(|i| (if i % 3 == 0 { 2 } else { 1 }, 1.0));
-        assert!(apart(&heavy, &twice) < 1e-7, "{}", apart(&heavy, &twice));
+        assert!(apart(&heavy, &twice) < 1e-8, "{}", apart(&heavy, &twice));
         assert!(apart(&heavy, &once) > 1e-5, "{}", apart(&heavy, &once));
     }
 

@@ -68,7 +68,7 @@ pub struct Binding {
 
 #[derive(Debug, Clone)]
 pub(super) enum Shape {
-    Table { columns: Columns, layout: Layout, levels: Vec<Option<Lookup>> },
+    Table { columns: Box<Columns>, layout: Layout, levels: Vec<Option<Lookup>> },
     Sparse,
 }
 
@@ -104,7 +104,7 @@ impl Preprocessor {
                     ColumnKind::Number => None,
                     ColumnKind::Category { levels } => Some(Lookup::new(levels)),
                 });
-                Shape::Table { levels: levels.collect(), columns, layout }
+                Shape::Table { levels: levels.collect(), columns: Box::new(columns), layout }
             }
             (trained, _) => {
                 let (table, sparse) = ("a table of columns", "sparse labelled rows (LIBSVM)");
