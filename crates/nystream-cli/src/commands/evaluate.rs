@@ -19,6 +19,7 @@ use serde_json::json;
 
 use super::describe::{put_changes, put_decision, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
+use crate::files::Files;
 use crate::learner_args::LearnerOptions;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
@@ -103,6 +104,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     options.budget = args.budget;
     options.sample = Some(usize::MAX);
     check_options(args, entry, &options)?;
+    Files::new().data(&args.data).writes("plot", args.plot.as_ref()).require_apart()?;
     if let Some(path) = &args.plot {
         check_writable(path)?;
     }

@@ -15,6 +15,7 @@ use nystream::source::RecordSource;
 
 use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
+use crate::files::Files;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
 use crate::progress::Progress;
@@ -115,6 +116,18 @@ enum Method {
 }
 
 impl FitArgs {
+    fn require_files_apart(&self) -> nystream::Result<()> {
+        Files::new()
+            .data(&self.data)
+            .reads("--resume", self.resume.as_ref())
+            .reads("--like", self.like.as_ref())
+            .writes("model", Some(&self.model))
+            .writes("checkpoint", self.checkpoint.as_ref())
+            // The same checkpoint, going on.
+            .may_replace("checkpoint", "--resume")
+            .require_apart()
+    }
+
     fn options(&self) -> nystream::Result<FitOptions> {
         let refuse = |name, method: &str, expected| nystream::Error::InvalidParam {
             name,
@@ -243,6 +256,7 @@ fn stream(
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let options = args.options()?;
+    args.require_files_apart()?;
     check_writable(&args.model)?;
     if let Some(path) = &args.checkpoint {
         check_writable(path)?;

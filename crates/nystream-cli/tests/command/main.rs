@@ -6,6 +6,7 @@ mod bad_data;
 mod bad_models;
 mod bad_options;
 mod dictionaries;
+mod files;
 mod learners;
 mod merging;
 mod options;
