@@ -2,7 +2,7 @@
 //!
 //! `Internal` means a bug of ours; every other variant can be caused by a caller or by data.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Shorthand for results of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -142,6 +142,16 @@ impl Error {
     /// An `Io` error about `path`.
     pub fn io(path: impl Into<PathBuf>, action: &'static str, source: std::io::Error) -> Self {
         Self::Io { path: path.into(), action, source }
+    }
+
+    /// An error about settings that differ, with the file that holds what was expected; others stay as they are.
+    pub fn as_in(self, file: &Path) -> Self {
+        match self {
+            Self::Incompatible { field, found, expected } => {
+                Self::Incompatible { field, found, expected: format!("{expected} as in {}", file.display()) }
+            }
+            other => other,
+        }
     }
 
     /// Checks that a parameter is a finite number above zero.

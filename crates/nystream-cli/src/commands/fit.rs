@@ -230,7 +230,9 @@ fn stream(
     learner.validated()?;
     let mut pass = match (&args.resume, &args.like) {
         (Some(path), _) => StreamPass::resume(path, source, &options.table, &learner, progress)?,
-        (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
+        (None, Some(path)) => {
+            StreamPass::load(path)?.begin_like(source, &learner, progress).map_err(|e| e.as_in(path))?
+        }
         (None, None) => StreamPass::begin(source, options.table, learner, progress)?,
     };
     let mut saved = pass.records();

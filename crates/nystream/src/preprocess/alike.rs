@@ -1,7 +1,7 @@
 //! Whether two preprocessors make the same rows of the same records.
 
 use super::listing;
-use super::preprocessor::{Inputs, Preprocessor, Task};
+use super::preprocessor::{ColumnKind, Inputs, Preprocessor, Task};
 use crate::error::{Error, Result};
 
 impl Preprocessor {
@@ -35,7 +35,7 @@ impl Preprocessor {
                 }
                 let place = kinds.iter().zip(other_kinds).position(|(ours, theirs)| ours != theirs);
                 if let Some((name, i)) = place.and_then(|i| self.input_columns().nth(i).map(|c| (c.name, i))) {
-                    let (found, expected) = (format!("{:?}", other_kinds[i]), format!("{:?}", kinds[i]));
+                    let (found, expected) = (kind_words(&other_kinds[i]), kind_words(&kinds[i]));
                     return Err(differs(&format!("levels of column '{name}'"), found, expected));
                 }
             }
@@ -55,6 +55,14 @@ impl Preprocessor {
             }
         }
         Ok(())
+    }
+}
+
+/// What a column holds, in words.
+fn kind_words(kind: &ColumnKind) -> String {
+    match kind {
+        ColumnKind::Number => "numbers".to_owned(),
+        ColumnKind::Category { levels } => listing(levels),
     }
 }
 
