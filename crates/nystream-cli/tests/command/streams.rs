@@ -30,6 +30,11 @@ fn a_resumed_stream_gives_the_same_file() {
     folder.works(&format!("{line} --model whole.nys --checkpoint part.nys --every 10000"));
     folder.works(&format!("{line} --model again.nys --resume part.nys"));
     assert!(folder.bytes("whole.nys") == folder.bytes("again.nys"));
+    // What was found out may be asked for, and columns called by other names.
+    for option in ["--target y", "--target 3", "--target last", "--task regression"] {
+        folder.works(&format!("{line} --model again.nys --resume part.nys {option}"));
+        assert!(folder.bytes("whole.nys") == folder.bytes("again.nys"), "{option}");
+    }
     // Other options and other data are refused by name.
     let resume = "--method stream --model x.nys --resume part.nys";
     folder.refuses(&format!("fit a.csv {resume} --budget 31 --seed 3"), &["budget", "31", "30 as in part.nys"]);
@@ -49,7 +54,11 @@ fn a_resumed_stream_gives_the_same_file() {
     }
     folder
         .refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --scale minmax"), &["scale", "minmax", "standard"]);
-    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target x"), &["target", "x"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target x"), &["target", "found x, expected y"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target 1"), &["target", "found 1, expected y"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --ignore a"), &["ignore", "found a"]);
+    folder
+        .refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --task classification"), &["task", "expected auto"]);
     folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --missing drop"), &["missing", "drop"]);
     folder.put("b.csv", csv(30_000, 2));
     folder.refuses(&format!("fit b.csv {resume} --budget 30 --seed 3"), &["b.csv", "other data", "part.nys"]);

@@ -113,7 +113,7 @@ impl StreamPass {
         let path = path.as_ref();
         let pass = Self::from_container(Container::load(path)?)?;
         pass.learner.options().require_same(options).map_err(|e| e.as_in(path))?;
-        pass.table.require_same(table).map_err(|e| e.as_in(path))?;
+        pass.preprocessor.require_same_reading(&pass.table, table).map_err(|e| e.as_in(path))?;
         if pass.streams > 1 {
             return Err(Error::Incompatible {
                 field: format!("number of streams in {}", path.display()),

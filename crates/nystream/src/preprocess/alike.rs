@@ -1,6 +1,8 @@
 //! Whether two preprocessors make the same rows of the same records.
 
+use super::columns::Columns;
 use super::listing;
+use super::options::{ColumnRef, TableOptions, TaskRequest};
 use super::preprocessor::{ColumnKind, Inputs, Preprocessor, Task};
 use crate::error::{Error, Result};
 
@@ -16,6 +18,29 @@ impl Preprocessor {
         parts.target_variance = vec![0.0; targets];
         parts.constant = Vec::new();
         Self { parts, first_pass: None }
+    }
+
+    /// Checks that other options ask for what the ones that this was `made_by` came to: a column may be called by its name, by
+    /// its number or not at all, and a task that was found out may be asked for.
+    pub fn require_same_reading(&self, made_by: &TableOptions, other: &TableOptions) -> Result<()> {
+        let (mut made_by, mut other) = (made_by.clone(), other.clone());
+        if let Inputs::Table { named, names, roles, .. } = &self.parts.inputs {
+            let planned = Columns::plan(names, *named, "", &other);
+            if planned.is_ok_and(|columns| columns.roles == *roles) {
+                (other.targets, other.ignore) = (made_by.targets.clone(), made_by.ignore.clone());
+            } else if made_by.targets.is_empty() && !other.targets.is_empty() {
+                made_by.targets = self.target_names().iter().cloned().map(ColumnRef).collect();
+            }
+        }
+        let found = match self.task() {
+            Task::Regression { .. } => TaskRequest::Regression,
+            Task::Classification { .. } => TaskRequest::Classification,
+        };
+        // Not the other way round: what would have been found in place of a task that was asked for is not known.
+        if made_by.task == TaskRequest::Auto && other.task == found {
+            other.task = TaskRequest::Auto;
+        }
+        made_by.require_same(&other)
     }
 
     /// Checks that both make the same rows of the same records, and says by name what differs. Widths of sparse rows
