@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use nystream::Error;
 use nystream::fit::SavedSketch;
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::Status;
@@ -10,6 +11,17 @@ use serde_json::json;
 
 use crate::args::task_words;
 use crate::report::Report;
+
+/// An error about the rows of a whole stream, with the name of its data.
+pub fn about_rows(error: Error, origin: &str) -> Error {
+    match error {
+        Error::InvalidParam { name: "rows", found, expected } => {
+            let (origin, expected) = (origin.to_owned(), expected.to_owned());
+            Error::Input { origin, row: 0, column: None, found, expected }
+        }
+        other => other,
+    }
+}
 
 /// Adds the errors of predictions made before their rows were learnt: over all rows, and over the last ones.
 pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {

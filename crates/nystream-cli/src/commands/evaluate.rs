@@ -17,7 +17,7 @@ use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::describe::{put_changes, put_decision, rows_per_second};
+use super::describe::{about_rows, put_changes, put_decision, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
 use crate::files::Files;
 use crate::learner_args::LearnerOptions;
@@ -173,7 +173,7 @@ fn one_pass(
         Ok(())
     })?;
     let (task, bytes) = (task_words(pass.preprocessor()), pass.size_bytes());
-    let (_, learner) = pass.finish_with_learner()?;
+    let (_, learner) = pass.finish_with_learner().map_err(|e| about_rows(e, source.origin()))?;
     curve.push(learner.score().point(classes));
     let told = Told { task, rows: learner.rows(), classes };
     let ran = Ran {

@@ -13,7 +13,7 @@ use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::RecordSource;
 
-use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
+use super::describe::{about_rows, put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
 use crate::files::Files;
 use crate::memory::peak_bytes;
@@ -251,7 +251,7 @@ fn stream(
         pass.save(path)?;
     }
     let (classes, late, bytes_held) = (pass.is_classification(), pass.late_features(), pass.size_bytes());
-    let (model, learner) = pass.finish_with_learner()?;
+    let (model, learner) = pass.finish_with_learner().map_err(|e| about_rows(e, source.origin()))?;
     Ok((model, Streamed { status: learner.status()?, classes, late_features: late, bytes_held }))
 }
 

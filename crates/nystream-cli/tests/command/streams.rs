@@ -123,6 +123,9 @@ fn options_of_streams_belong_to_streams() {
     folder.refuses("fit a.csv --model m.nys --method stream --budget 0", &["budget"]);
     let run = folder.run_with("fit - --method stream --model m.nys", "a,y\n1,2\n3,4\n5,7\n");
     assert_refused("fit -", &run, &["at least 8 rows"]);
+    folder.put("few.csv", "a,y\n1,2\n3,4\n5,7\n");
+    folder.refuses("fit few.csv --method stream --model m.nys", &["few.csv", "3 rows", "at least 8"]);
+    folder.refuses("evaluate few.csv --scale running", &["few.csv", "3 rows", "at least 8"]);
 }
 
 #[test]
