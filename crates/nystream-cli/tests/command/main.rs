@@ -7,6 +7,7 @@ mod bad_models;
 mod bad_options;
 mod dictionaries;
 mod files;
+mod inspecting;
 mod learners;
 mod merging;
 mod options;
