@@ -2,6 +2,7 @@
 
 use clap::Args;
 use nystream::Error;
+use nystream::error::nearest_hint;
 use nystream::fit::{Bandwidth, FitOptions, KernelFamily};
 use nystream::kernel::Kernel;
 use nystream::preprocess::{Categorical, ColumnRef, Missing, Preprocessor, Scale, TableOptions, TaskRequest};
@@ -133,6 +134,9 @@ pub struct KernelArgs {
     pub offset: Option<f64>,
 }
 
+/// The kernels by name.
+const KERNELS: [&str; 6] = ["gaussian", "laplacian", "matern32", "matern52", "polynomial", "linear"];
+
 impl KernelArgs {
     pub fn family(&self) -> nystream::Result<KernelFamily> {
         let name = self.kernel.as_deref().unwrap_or("gaussian");
@@ -161,7 +165,7 @@ impl KernelArgs {
             other => {
                 return Err(Error::InvalidParam {
                     name: "kernel",
-                    found: format!("'{other}'"),
+                    found: format!("'{other}'{}", nearest_hint(other, KERNELS)),
                     expected: "gaussian, laplacian, matern32, matern52, polynomial or linear",
                 });
             }

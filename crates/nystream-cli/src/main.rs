@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod files;
 mod learner_args;
 mod memory;
 mod output;

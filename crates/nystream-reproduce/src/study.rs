@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use nystream::error::nearest_name;
+use nystream::error::nearest_hint;
 use nystream::{Error, Result};
 
 use crate::findings::Findings;
@@ -216,8 +216,7 @@ pub const STUDIES: [Study; 11] = [
 /// The study of this name, or an error that names the nearest.
 pub fn find(name: &str) -> Result<&'static Study> {
     STUDIES.iter().find(|study| study.name == name).ok_or_else(|| {
-        let nearest = nearest_name(name, STUDIES.iter().map(|study| study.name));
-        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
+        let hint = nearest_hint(name, STUDIES.iter().map(|study| study.name));
         Error::InvalidParam { name: "study", found: format!("'{name}'{hint}"), expected: "a name that --list shows" }
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! `Internal` means a bug of ours; every other variant can be caused by a caller or by data.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Shorthand for results of this library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -154,6 +154,16 @@ impl Error {
         Self::Io { path: path.into(), action, source }
     }
 
+    /// An error about settings that differ, with the file that holds what was expected; others stay as they are.
+    pub fn as_in(self, file: &Path) -> Self {
+        match self {
+            Self::Incompatible { field, found, expected } => {
+                Self::Incompatible { field, found, expected: format!("{expected} as in {}", file.display()) }
+            }
+            other => other,
+        }
+    }
+
     /// Checks that a parameter is a finite number above zero.
     pub fn require_positive(name: &'static str, value: f64) -> Result<f64> {
         if value.is_finite() && value > 0.0 {
@@ -164,23 +174,35 @@ impl Error {
     }
 }
 
-/// The name that takes the fewest letters to get to, for messages about unknown ones; the first of several.
+/// The name that takes the fewest letters to get to, for messages about unknown ones; the first of several. None if even
+/// that one is another word: if more than a third of the letters differ.
 pub fn nearest_name<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    names.into_iter().min_by_key(|name| letters_apart(written, name))
+    let apart = names.into_iter().map(|name| (letters_apart(written, name), name));
+    let (letters, name) = apart.min_by_key(|(letters, _)| *letters)?;
+    let longer = written.chars().count().max(name.chars().count());
+    (3 * letters <= longer).then_some(name)
 }
 
-/// Letters to insert, delete or replace to get from one word to the other.
+/// What to say after a name that is unknown: "; the nearest is 'name'", or nothing.
+pub fn nearest_hint<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+    nearest_name(written, names).map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"))
+}
+
+/// Letters to insert, delete or replace, and neighbours to swap, to get from one word to the other.
 fn letters_apart(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut before = vec![0; b.len() + 1];
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+    for i in 1..=a.len() {
+        let mut next = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let replaced = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            next[j] = replaced.min(next[j - 1] + 1).min(row[j] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                next[j] = next[j].min(before[j - 2] + 1);
+            }
         }
+        before = std::mem::replace(&mut row, next);
     }
     row[b.len()]
 }
@@ -191,10 +213,20 @@ mod tests {
 
     #[test]
     fn distances_count_letters() {
-        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 2)] {
+        for (a, b, expected) in [("", "abc", 3), ("kitten", "sitting", 3), ("same", "same", 0), ("ab", "ba", 1)] {
             assert_eq!(letters_apart(a, b), expected);
         }
         assert_eq!(nearest_name("garantees", ["merge-tree", "guarantees"]), Some("guarantees"));
         assert_eq!(nearest_name("x", []), None);
+    }
+
+    #[test]
+    fn names_that_resemble_nothing_get_no_hint() {
+        let names = ["rbp", "kogd", "projectron"];
+        for written in ["xyz", "", "rbf2", "ran"] {
+            assert_eq!(nearest_hint(written, names), "", "{written}");
+        }
+        assert_eq!(nearest_hint("kodg", names), "; the nearest is 'kogd'");
+        assert_eq!(nearest_hint("projektrom", names), "; the nearest is 'projectron'");
     }
 }

@@ -2,14 +2,27 @@
 
 use std::time::Duration;
 
+use nystream::Error;
 use nystream::fit::SavedSketch;
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::Status;
 use nystream::sketch::{Schedule, SequentialDictionary, SketchReport};
+use nystream::solver::Ridge;
 use serde_json::json;
 
 use crate::args::task_words;
 use crate::report::Report;
+
+/// An error about the rows of a whole stream, with the name of its data.
+pub fn about_rows(error: Error, origin: &str) -> Error {
+    match error {
+        Error::InvalidParam { name: "rows", found, expected } => {
+            let (origin, expected) = (origin.to_owned(), expected.to_owned());
+            Error::Input { origin, row: 0, column: None, found, expected }
+        }
+        other => other,
+    }
+}
 
 /// Adds the errors of predictions made before their rows were learnt: over all rows, and over the last ones.
 pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
@@ -26,25 +39,39 @@ pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
 pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
     let options = pass.learner().options();
     report.put("task", task_words(pass.preprocessor()));
+    report.put("target", pass.preprocessor().target_names().join(", "));
+    let streams = pass.streams();
+    report.put_as("streams", streams, if streams > 1 { format!("{streams}, merged") } else { streams.to_string() });
     report.put("rows", status.rows);
     report.put("rows_waiting", status.waiting);
     report.put("features", pass.preprocessor().feature_count());
     report.put("budget", options.budget);
     report.put("atoms", status.atoms);
+    if let Some(method) = pass.learner().dictionary_method() {
+        report.put("dictionary", method.to_string());
+    }
     if let Some(kernel) = &status.kernel {
         report.put("kernel", kernel.name());
         if let Some(bandwidth) = kernel.bandwidth() {
             report.put("bandwidth", bandwidth);
+            report.put("bandwidth_by", options.bandwidth.word());
         }
     }
     report.put("competing", status.competing);
     report.put("ridge", status.ridge);
+    report.put("ridge_by", if options.ridge == Ridge::Auto { "gcv" } else { "fixed" });
+    report.put("half_life", options.half_life);
+    report.put("reopen", options.reopen.to_string());
+    if let Some(loss) = status.loss {
+        report.put("loss", loss.to_string());
+    }
     report.put("leverage_ridge", status.leverage_ridge);
     report.put("effective_dim", status.effective_dim);
     report.put("captured", status.captured);
     put_decision(report, status);
     put_changes(report, status);
     put_errors(report, status, pass.is_classification());
+    report.put("seed", options.seed);
     report.put_bytes("bytes_held", pass.size_bytes() as u64);
 }
 

@@ -17,8 +17,9 @@ use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::describe::{put_changes, put_decision, rows_per_second};
+use super::describe::{about_rows, put_changes, put_decision, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
+use crate::files::Files;
 use crate::learner_args::LearnerOptions;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
@@ -109,6 +110,7 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     options.budget = args.budget;
     options.sample = Some(usize::MAX);
     check_options(args, entry, &options)?;
+    Files::new().data(&args.data).writes("plot", args.plot.as_ref()).require_apart()?;
     if let Some(path) = &args.plot {
         check_writable(path)?;
     }
@@ -177,7 +179,7 @@ fn one_pass(
         Ok(())
     })?;
     let (task, bytes) = (task_words(pass.preprocessor()), pass.size_bytes());
-    let (_, learner) = pass.finish_with_learner()?;
+    let (_, learner) = pass.finish_with_learner().map_err(|e| about_rows(e, source.origin()))?;
     curve.push(learner.score().point(classes));
     let told = Told { task, rows: learner.rows(), classes };
     let ran = Ran {

@@ -13,8 +13,9 @@ use nystream::sketch::DictionaryMethod;
 use nystream::solver::{Ridge, SolverOptions};
 use nystream::source::{RecordSource, Stops};
 
-use super::describe::{put_changes, put_decision, put_errors, rows_per_second};
+use super::describe::{about_rows, put_changes, put_decision, put_errors, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes, fit_options, task_words};
+use crate::files::Files;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
 use crate::progress::Progress;
@@ -118,6 +119,18 @@ enum Method {
 }
 
 impl FitArgs {
+    fn require_files_apart(&self) -> nystream::Result<()> {
+        Files::new()
+            .data(&self.data)
+            .reads("--resume", self.resume.as_ref())
+            .reads("--like", self.like.as_ref())
+            .writes("model", Some(&self.model))
+            .writes("checkpoint", self.checkpoint.as_ref())
+            // The same checkpoint, going on.
+            .may_replace("checkpoint", "--resume")
+            .require_apart()
+    }
+
     fn options(&self) -> nystream::Result<FitOptions> {
         let refuse = |name, method: &str, expected| nystream::Error::InvalidParam {
             name,
@@ -249,7 +262,9 @@ fn stream(
             checkpoints.saved = pass.records();
             pass
         }
-        (None, Some(path)) => StreamPass::load(path)?.begin_like(source, &learner, progress)?,
+        (None, Some(path)) => {
+            StreamPass::load(path)?.begin_like(source, &learner, progress).map_err(|e| e.as_in(path))?
+        }
         (None, None) => {
             let save = &mut |pass: &StreamPass, _, _| checkpoints.save_if_due(pass);
             StreamPass::begin_with(source, options.table, learner, progress, save)?
@@ -265,13 +280,14 @@ fn stream(
         pass.save(path)?;
     }
     let (classes, late, bytes_held) = (pass.is_classification(), pass.late_features(), pass.size_bytes());
-    let (model, learner) = pass.finish_with_learner()?;
+    let (model, learner) = pass.finish_with_learner().map_err(|e| about_rows(e, source.origin()))?;
     Ok((model, Streamed { status: learner.status()?, classes, late_features: late, bytes_held }))
 }
 
 pub fn run(args: &FitArgs, common: &Common) -> Outcome {
     let start = Instant::now();
     let options = args.options()?;
+    args.require_files_apart()?;
     check_writable(&args.model)?;
     if let Some(path) = &args.checkpoint {
         check_writable(path)?;

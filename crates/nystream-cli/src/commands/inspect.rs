@@ -6,7 +6,7 @@ use clap::Args;
 use nystream::fit::SavedSketch;
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::KIND;
-use nystream::model::{TrainedModel, Uncertainty};
+use nystream::model::TrainedModel;
 use nystream::persist::Container;
 use nystream::preprocess::{ColumnKind, Preprocessor, Task};
 use nystream::sketch::SequentialDictionary;
@@ -89,13 +89,12 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     if let Some(captured) = summary.captured {
         report.put("captured", captured);
     }
-    report.put(
-        "std",
-        match regression.uncertainty() {
-            Some(Uncertainty::Nystrom(_) | Uncertainty::Exact(_)) => "yes",
-            None => "no (fitted with --no-std)",
-        },
-    );
+    // As `predict --std` has it: of classes there are probabilities instead.
+    match (model.calibration(), regression.uncertainty()) {
+        (Some(_), _) => report.put_as("std", false, "no (classes have probabilities)"),
+        (None, Some(_)) => report.put("std", true),
+        (None, None) => report.put_as("std", false, "no (fitted with --no-std)"),
+    };
     if let (None, [rmse]) = (model.calibration(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
     }

@@ -13,6 +13,7 @@ use nystream::sketch::SequentialDictionary;
 
 use super::describe::{put_sketch, put_stream};
 use crate::args::Common;
+use crate::files::Files;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show};
 use crate::report::Report;
@@ -50,6 +51,13 @@ pub struct MergeArgs {
 
 pub fn run(args: &MergeArgs, common: &Common) -> Outcome {
     let start = Instant::now();
+    // All files have been read when the first is written, so the merged one may take the place of a part.
+    let parts = args.files.iter().fold(Files::new(), |files, path| files.reads("FILE", Some(path)));
+    parts
+        .writes("out", Some(&args.out))
+        .writes("model", args.model.as_ref())
+        .may_replace("out", "FILE")
+        .require_apart()?;
     let files = args.files.iter().map(Container::load).collect::<Result<Vec<_>, _>>()?;
     // Each kind of file has a way to merge of its own.
     let mut report = match files[0].kind.as_str() {

@@ -14,6 +14,7 @@ use nystream::preprocess::{Batch, Missing};
 use nystream::source::RecordBlock;
 
 use crate::args::{Common, ReadArgs};
+use crate::files::Files;
 use crate::output::{Failure, Outcome, show, stdout_failure};
 use crate::progress::Progress;
 use crate::report::Report;
@@ -53,6 +54,8 @@ pub fn run(args: &PredictArgs, common: &Common) -> Outcome {
         let expected = "a file for the predictions, because standard output gets the JSON object";
         return Err(Error::InvalidParam { name: "out", found, expected }.into());
     }
+    let files = Files::new().reads("MODEL", Some(&args.model)).data(&args.data);
+    files.writes("out", args.out.as_ref()).require_apart()?;
     let model = TrainedModel::load(&args.model)?;
     let classifier = model.calibration().is_some();
     let wrong = |name, found: &str, expected| Error::InvalidParam { name, found: found.to_owned(), expected };

@@ -145,5 +145,9 @@ fn what_a_model_cannot_give() {
     folder.refuses("predict small.nys data.csv --std --out p.csv", &["std", "without"]);
     folder.refuses("predict m.nys data.csv --probabilities", &["probabilities", "regression"]);
     folder.refuses("predict classes.nys classes.csv --std", &["std", "--probabilities"]);
+    // What is refused is not said to be there.
+    for (model, given) in [("m.nys", true), ("small.nys", false), ("classes.nys", false)] {
+        assert_eq!(folder.json(&format!("inspect {model}"))["std"], given, "{model}");
+    }
     folder.refuses("predict m.nys data.csv --json", &["out", "--json"]);
 }

@@ -67,6 +67,22 @@ fn options_that_do_not_belong_together() {
 }
 
 #[test]
+fn names_with_a_letter_wrong_are_told_the_right_one() {
+    let folder = Folder::new();
+    folder.put("data.csv", "size,price\n1,2.5\n2,3\n4,7\n");
+    for (line, hint) in [
+        ("sketch data.csv --method sqeak", "'sqeak'; the nearest is 'squeak'"),
+        ("fit data.csv --model m.nys --dictionary unifrom", "'unifrom'; the nearest is 'uniform'"),
+        ("fit data.csv --model m.nys --kernel gausian", "'gausian'; the nearest is 'gaussian'"),
+        ("fit data.csv --model m.nys --target prize", "no such column; the nearest is 'price'"),
+        ("fit data.csv --model m.nys --kernel xyz", "'xyz', expected"),
+        ("fit data.csv --model m.nys --target xyz", "no such column, expected"),
+    ] {
+        folder.refuses(line, &[hint]);
+    }
+}
+
+#[test]
 fn too_many_rows_for_an_exact_fit() {
     let folder = Folder::new();
     let parts = ["exact", "bytes", "allowed", "two-pass"];

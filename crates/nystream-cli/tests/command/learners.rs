@@ -76,9 +76,10 @@ fn options_of_learners_are_taken_and_checked_by_their_names() {
     // The outputs of the first rows, before there is anything to go by.
     assert!(usual["undecided"].as_u64().unwrap() >= 1, "{usual}");
     folder.refuses(&format!("{line} --learner kogd --step-size -1"), &["kogd", "step-size", "'-1'", "above 0"]);
-    folder.refuses(&format!("{line} --learner kogd --rank 3"), &["kogd", "'rank'", "the nearest is"]);
+    folder.refuses(&format!("{line} --learner kogd --rank 3"), &["kogd", "'rank', expected", "step-size"]);
     folder.refuses(&format!("{line} --learner kogd --stepsize 3"), &["--stepsize", "step-size"]);
     folder.refuses(&format!("{line} --learner kodg"), &["'kodg'; the nearest is 'kogd'"]);
+    folder.refuses(&format!("{line} --learner xyz"), &["'xyz', expected"]);
     folder.refuses(&format!("{line} --learner nogd --rank 21"), &["rank", "21", "20"]);
     folder.refuses(&format!("{line} --learner kogd --budget 0"), &["budget"]);
     folder.refuses(&format!("{line} --learner fogd --kernel linear"), &["kernel", "distance"]);

@@ -6,6 +6,8 @@ mod bad_data;
 mod bad_models;
 mod bad_options;
 mod dictionaries;
+mod files;
+mod inspecting;
 mod learners;
 mod merging;
 mod options;

@@ -124,8 +124,8 @@ fn without_standard_deviations_the_file_is_smaller() {
         folder.refuses("predict without.nys data.csv --std", &["std"]);
         assert!(folder.json("score with.nys data.csv").get("coverage90").is_some());
         assert!(folder.json("score without.nys data.csv").get("coverage90").is_none());
-        assert_eq!(folder.json("inspect with.nys")["std"], "yes");
-        assert_eq!(folder.json("inspect without.nys")["std"], "no (fitted with --no-std)");
+        assert_eq!(folder.json("inspect with.nys")["std"], true);
+        assert_eq!(folder.json("inspect without.nys")["std"], false);
     }
 }
 

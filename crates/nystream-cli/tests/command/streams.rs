@@ -30,18 +30,40 @@ fn a_resumed_stream_gives_the_same_file() {
     folder.works(&format!("{line} --model whole.nys --checkpoint part.nys --every 10000"));
     folder.works(&format!("{line} --model again.nys --resume part.nys"));
     assert!(folder.bytes("whole.nys") == folder.bytes("again.nys"));
+    // What was found out may be asked for, and columns called by other names.
+    for option in ["--target y", "--target 3", "--target last", "--task regression"] {
+        folder.works(&format!("{line} --model again.nys --resume part.nys {option}"));
+        assert!(folder.bytes("whole.nys") == folder.bytes("again.nys"), "{option}");
+    }
     // Other options and other data are refused by name.
     let resume = "--method stream --model x.nys --resume part.nys";
-    folder.refuses(&format!("fit a.csv {resume} --budget 31 --seed 3"), &["budget", "31", "30"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 31 --seed 3"), &["budget", "31", "30 as in part.nys"]);
     folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 4"), &["seed"]);
+    for (option, said) in [
+        ("--kernel laplacian", "kernel differs: found laplacian, expected gaussian as in part.nys"),
+        ("--bandwidth 2", "bandwidth differs: found 2, expected auto as in part.nys"),
+        ("--ridge 0.5", "ridge differs: found 0.5, expected auto as in part.nys"),
+        ("--half-life 100", "half-life differs: found 100, expected none as in part.nys"),
+        ("--reopen off", "reopen differs: found off, expected auto as in part.nys"),
+        ("--loss squared", "loss differs: found squared, expected auto as in part.nys"),
+    ] {
+        for how in ["resume", "like"] {
+            let line = format!("fit a.csv --method stream --model x.nys --{how} part.nys --budget 30 --seed 3");
+            folder.refuses(&format!("{line} {option}"), &[said]);
+        }
+    }
     folder
         .refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --scale minmax"), &["scale", "minmax", "standard"]);
-    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target x"), &["target", "x"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target x"), &["target", "found x, expected y"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --target 1"), &["target", "found 1, expected y"]);
+    folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --ignore a"), &["ignore", "found a"]);
+    folder
+        .refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --task classification"), &["task", "expected auto"]);
     folder.refuses(&format!("fit a.csv {resume} --budget 30 --seed 3 --missing drop"), &["missing", "drop"]);
     folder.put("b.csv", csv(30_000, 2));
-    folder.refuses(&format!("fit b.csv {resume} --budget 30 --seed 3"), &["b.csv", "other data"]);
+    folder.refuses(&format!("fit b.csv {resume} --budget 30 --seed 3"), &["b.csv", "other data", "part.nys"]);
     folder.put("short.csv", csv(30_000, 1).lines().take(9000).map(|l| format!("{l}\n")).collect::<String>());
-    folder.refuses(&format!("fit short.csv {resume} --budget 30 --seed 3"), &["short.csv", "rows"]);
+    folder.refuses(&format!("fit short.csv {resume} --budget 30 --seed 3"), &["short.csv", "rows", "part.nys"]);
     folder.refuses("fit a.csv --method stream --model x.nys --resume whole.nys", &["whole.nys"]);
 }
 
@@ -101,6 +123,9 @@ fn options_of_streams_belong_to_streams() {
     folder.refuses("fit a.csv --model m.nys --method stream --budget 0", &["budget"]);
     let run = folder.run_with("fit - --method stream --model m.nys", "a,y\n1,2\n3,4\n5,7\n");
     assert_refused("fit -", &run, &["at least 8 rows"]);
+    folder.put("few.csv", "a,y\n1,2\n3,4\n5,7\n");
+    folder.refuses("fit few.csv --method stream --model m.nys", &["few.csv", "3 rows", "at least 8"]);
+    folder.refuses("evaluate few.csv --scale running", &["few.csv", "3 rows", "at least 8"]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Tables of learners over sets: ours beside the printed value, and the difference.
 
-use nystream::error::nearest_name;
+use nystream::error::nearest_hint;
 use nystream::learner::online::{Order, Targets, find};
 use nystream::{Error, Result};
 use serde_json::{Value, json};
@@ -83,9 +83,7 @@ fn only(table: &OnlineTable, titles: &[String]) -> Result<OnlineTable> {
     let mut table = table.clone();
     let there = || table.learners.iter().map(|contender| contender.title.as_str());
     if let Some(unknown) = titles.iter().find(|title| !there().any(|name| name == *title)) {
-        let nearest = nearest_name(unknown, there());
-        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
-        let found = format!("'{unknown}'{hint}");
+        let found = format!("'{unknown}'{}", nearest_hint(unknown, there()));
         return Err(Error::InvalidParam { name: "learner", found, expected: "the title of a row of the table" });
     }
     table.learners.retain(|contender| titles.is_empty() || titles.contains(&contender.title));

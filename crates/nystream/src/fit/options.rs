@@ -1,5 +1,6 @@
 //! What a caller may set of a fit.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,19 @@ impl KernelFamily {
     }
 }
 
+/// The name, with what else a user may set of it.
+impl fmt::Display for KernelFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())?;
+        match self.0 {
+            Kernel::Polynomial { degree, scale, offset } => {
+                write!(f, " (degree {degree}, kernel-scale {scale}, offset {offset})")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// How the bandwidth is found.
 #[doc(alias = "σ")]
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -56,6 +70,15 @@ impl Bandwidth {
             Self::Median => "median",
             Self::Alignment => "alignment",
             Self::Fixed(_) => "fixed",
+        }
+    }
+}
+
+impl fmt::Display for Bandwidth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(value) => value.fmt(f),
+            chosen => f.write_str(chosen.word()),
         }
     }
 }
@@ -197,9 +220,19 @@ mod tests {
     fn bandwidth_is_a_word_or_a_positive_number() {
         assert_eq!("alignment".parse::<Bandwidth>().unwrap(), Bandwidth::Alignment);
         assert_eq!("2.5".parse::<Bandwidth>().unwrap(), Bandwidth::Fixed(2.5));
+        for word in ["auto", "median", "alignment", "2.5"] {
+            assert_eq!(word.parse::<Bandwidth>().unwrap().to_string(), word);
+        }
         for bad in ["0", "-2", "wide", "NaN"] {
             assert!(matches!(bad.parse::<Bandwidth>(), Err(Error::InvalidParam { name: "bandwidth", .. })), "{bad}");
         }
+    }
+
+    #[test]
+    fn kernels_are_named_with_what_can_be_set_but_the_bandwidth() {
+        assert_eq!(KernelFamily::of(Kernel::Gaussian { bandwidth: 3.0 }).to_string(), "gaussian");
+        let polynomial = KernelFamily::of(Kernel::polynomial(2, 0.5, 1.0).unwrap());
+        assert_eq!(polynomial.to_string(), "polynomial (degree 2, kernel-scale 0.5, offset 1)");
     }
 
     #[test]

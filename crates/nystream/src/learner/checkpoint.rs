@@ -122,12 +122,13 @@ impl StreamPass {
         options: &StreamingOptions,
         observer: &mut dyn Observer,
     ) -> Result<Self> {
+        let path = path.as_ref();
         let mut pass = Self::from_container(Container::load(path)?)?;
-        pass.learner.options().require_same(options)?;
-        pass.table.require_same(table)?;
+        pass.learner.options().require_same(options).map_err(|e| e.as_in(path))?;
+        pass.preprocessor.require_same_reading(&pass.table, table).map_err(|e| e.as_in(path))?;
         if pass.streams > 1 {
             return Err(Error::Incompatible {
-                field: "streams in the checkpoint".to_owned(),
+                field: format!("number of streams in {}", path.display()),
                 found: format!("{}, merged", pass.streams),
                 expected: "one, to go on with; a new part can begin like this one".to_owned(),
             });
@@ -145,7 +146,7 @@ impl StreamPass {
                 return Err(Error::Incompatible {
                     field: format!("number of rows of {}", source.origin()),
                     found: seen.to_string(),
-                    expected: format!("at least the {} that the checkpoint has seen", pass.records),
+                    expected: format!("at least the {} that {} has seen", pass.records, path.display()),
                 });
             }
             seen += block.len() as u64;
@@ -158,7 +159,7 @@ impl StreamPass {
                     return Err(Error::Incompatible {
                         field: format!("the first {head} rows of {}", source.origin()),
                         found: "other data".to_owned(),
-                        expected: "those that the checkpoint was made from".to_owned(),
+                        expected: format!("those that {} was made from", path.display()),
                     });
                 }
             }

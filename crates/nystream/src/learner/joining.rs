@@ -15,6 +15,11 @@ use crate::rows::Rows;
 use crate::source::{RecordBlock, RecordSource};
 
 impl StreamPass {
+    /// Streams behind it: more than one if passes were merged.
+    pub fn streams(&self) -> u64 {
+        self.streams
+    }
+
     /// Begins a pass over another part of the data with the preprocessing, kernel and atoms of one that has chosen them.
     pub fn begin_like(
         &self,

@@ -1,7 +1,9 @@
 //! Whether two preprocessors make the same rows of the same records.
 
+use super::columns::Columns;
 use super::listing;
-use super::preprocessor::{Inputs, Preprocessor, Task};
+use super::options::{ColumnRef, TableOptions, TaskRequest};
+use super::preprocessor::{ColumnKind, Inputs, Preprocessor, Task};
 use crate::error::{Error, Result};
 
 impl Preprocessor {
@@ -16,6 +18,29 @@ impl Preprocessor {
         parts.target_variance = vec![0.0; targets];
         parts.constant = Vec::new();
         Self { parts, first_pass: None }
+    }
+
+    /// Checks that other options ask for what the ones that this was `made_by` came to: a column may be called by its name, by
+    /// its number or not at all, and a task that was found out may be asked for.
+    pub fn require_same_reading(&self, made_by: &TableOptions, other: &TableOptions) -> Result<()> {
+        let (mut made_by, mut other) = (made_by.clone(), other.clone());
+        if let Inputs::Table { named, names, roles, .. } = &self.parts.inputs {
+            let planned = Columns::plan(names, *named, "", &other);
+            if planned.is_ok_and(|columns| columns.roles == *roles) {
+                (other.targets, other.ignore) = (made_by.targets.clone(), made_by.ignore.clone());
+            } else if made_by.targets.is_empty() && !other.targets.is_empty() {
+                made_by.targets = self.target_names().iter().cloned().map(ColumnRef).collect();
+            }
+        }
+        let found = match self.task() {
+            Task::Regression { .. } => TaskRequest::Regression,
+            Task::Classification { .. } => TaskRequest::Classification,
+        };
+        // Not the other way round: what would have been found in place of a task that was asked for is not known.
+        if made_by.task == TaskRequest::Auto && other.task == found {
+            other.task = TaskRequest::Auto;
+        }
+        made_by.require_same(&other)
     }
 
     /// Checks that both make the same rows of the same records, and says by name what differs. Widths of sparse rows
@@ -35,7 +60,7 @@ impl Preprocessor {
                 }
                 let place = kinds.iter().zip(other_kinds).position(|(ours, theirs)| ours != theirs);
                 if let Some((name, i)) = place.and_then(|i| self.input_columns().nth(i).map(|c| (c.name, i))) {
-                    let (found, expected) = (format!("{:?}", other_kinds[i]), format!("{:?}", kinds[i]));
+                    let (found, expected) = (kind_words(&other_kinds[i]), kind_words(&kinds[i]));
                     return Err(differs(&format!("levels of column '{name}'"), found, expected));
                 }
             }
@@ -55,6 +80,14 @@ impl Preprocessor {
             }
         }
         Ok(())
+    }
+}
+
+/// What a column holds, in words.
+fn kind_words(kind: &ColumnKind) -> String {
+    match kind {
+        ColumnKind::Number => "numbers".to_owned(),
+        ColumnKind::Category { levels } => listing(levels),
     }
 }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::options::{ColumnRef, TableOptions};
 use super::{input_error, listing};
-use crate::error::Result;
+use crate::error::{Result, nearest_hint};
 use crate::source::{OddCell, Oddity};
 
 /// What a column of a table is used for.
@@ -131,7 +131,8 @@ pub(super) fn find(column: &ColumnRef, names: &[String], origin: &str) -> Result
         return Ok((count + number) as usize);
     }
     let expected = format!("one of the columns {}", listing(names));
-    Err(input_error(origin, 0, Some(text), "no such column", expected))
+    let found = format!("no such column{}", nearest_hint(text, names.iter().map(String::as_str)));
+    Err(input_error(origin, 0, Some(text), found, expected))
 }
 
 /// Consecutive columns that are copied together.

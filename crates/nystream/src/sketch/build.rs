@@ -19,7 +19,7 @@ use super::sequential::SequentialDictionary;
 use super::squeak::SqueakOptions;
 use super::two_pass_scores::{scores_from, two_pass_scores};
 use super::uniform::uniform;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, nearest_hint};
 use crate::kernel::Kernel;
 use crate::random::Generator;
 use crate::rows::Rows;
@@ -94,7 +94,7 @@ impl FromStr for DictionaryMethod {
     fn from_str(text: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|method| method.name() == text).ok_or_else(|| Error::InvalidParam {
             name: "method",
-            found: format!("'{text}'"),
+            found: format!("'{text}'{}", nearest_hint(text, Self::ALL.iter().map(Self::name))),
             expected: "uniform, batch-exact, two-pass-scores, rpcholesky, squeak, ink-estimate or ink-oracle",
         })
     }

@@ -1,5 +1,6 @@
 //! What a caller may set of a solve.
 
+use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,15 @@ impl Ridge {
             Error::require_positive("ridge", value)?;
         }
         Ok(self)
+    }
+}
+
+impl fmt::Display for Ridge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(value) => value.fmt(f),
+        }
     }
 }
 
@@ -66,6 +76,7 @@ mod tests {
     fn ridge_is_a_word_or_a_positive_number() {
         assert_eq!("auto".parse::<Ridge>().unwrap(), Ridge::Auto);
         assert_eq!("0.5".parse::<Ridge>().unwrap(), Ridge::Fixed(0.5));
+        assert_eq!(["auto", "0.5"].map(|word| word.parse::<Ridge>().unwrap().to_string()), ["auto", "0.5"]);
         for bad in ["0", "-1", "nan", "inf", "small"] {
             assert!(matches!(bad.parse::<Ridge>(), Err(Error::InvalidParam { name: "ridge", .. })), "{bad}");
         }

@@ -12,6 +12,7 @@ use nystream::fit::Copies;
 use nystream::sketch::{DictionaryMethod, Schedule};
 
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, bytes};
+use crate::files::Files;
 use crate::output::Outcome;
 
 /// Build a dictionary alone: atoms, effective dimension, captured share
@@ -180,6 +181,19 @@ impl SketchArgs {
         }
     }
 
+    fn require_files_apart(&self) -> nystream::Result<()> {
+        Files::new()
+            .data(&self.data)
+            .reads("--resume", self.stream.resume.as_ref())
+            .reads("--like", self.stream.like.as_ref())
+            .writes("out", self.out.as_ref())
+            .writes("plot", self.plot.as_ref())
+            .writes("save", self.stream.save.as_ref())
+            // The same sketch, going on.
+            .may_replace("save", "--resume")
+            .require_apart()
+    }
+
     /// Refuses options that mean nothing to the method.
     fn require_fitting(&self, method: DictionaryMethod) -> nystream::Result<()> {
         let stream = &self.stream;
@@ -246,6 +260,7 @@ impl SketchArgs {
 }
 
 pub fn run(args: &SketchArgs, common: &Common) -> Outcome {
+    args.require_files_apart()?;
     if args.stream.resume.is_some() || args.stream.like.is_some() {
         // What method it is, the file says.
         if let Some(method) = args.method {

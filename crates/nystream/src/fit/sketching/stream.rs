@@ -142,7 +142,7 @@ impl<'a> Feed<'a> {
 fn needs_first_reading(options: &FitOptions, settings: &SketchSettings) -> Option<(&'static str, String)> {
     let table = &options.table;
     if options.kernel.has_bandwidth() && !matches!(options.bandwidth, Bandwidth::Fixed(_)) {
-        return Some(("bandwidth", format!("{:?}", options.bandwidth).to_lowercase()));
+        return Some(("bandwidth", options.bandwidth.to_string()));
     }
     if table.scale != Scale::None {
         return Some(("scale", table.scale.to_string()));

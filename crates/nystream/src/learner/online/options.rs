@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::error::{Error, Result, nearest_name};
+use crate::error::{Error, Result, nearest_hint};
 
 /// One option of a learner.
 #[derive(Debug, Clone, Copy)]
@@ -136,8 +136,7 @@ impl<'a> Chosen<'a> {
         let chosen = Self { learner, specs, given };
         for (name, value) in given {
             let Some(spec) = specs.iter().find(|spec| spec.name == name) else {
-                let nearest = nearest_name(name, specs.iter().map(|spec| spec.name));
-                let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
+                let hint = nearest_hint(name, specs.iter().map(|spec| spec.name));
                 let expected = match specs {
                     [] => "no options".to_owned(),
                     specs => one_of(&specs.iter().map(|spec| spec.name).collect::<Vec<_>>()),

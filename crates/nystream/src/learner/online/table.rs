@@ -5,7 +5,7 @@ use super::second_order::{con_kons, krls, nons_ald, pros_n_kons};
 use super::{
     bogd, bpas, fogd, forgetron, kogd, nogd, perceptron, projectron, projectron_plus, rbp, skegd, streaming_ridge,
 };
-use crate::error::{Error, Result, nearest_name};
+use crate::error::{Error, Result, nearest_hint};
 
 /// Every learner there is.
 pub static LEARNERS: &[&LearnerEntry] = &[
@@ -27,11 +27,10 @@ pub static LEARNERS: &[&LearnerEntry] = &[
     &streaming_ridge::ENTRY,
 ];
 
-/// The learner of this name, or an error that names the nearest.
+/// The learner of this name, or an error that names one like it.
 pub fn find(name: &str) -> Result<&'static LearnerEntry> {
     LEARNERS.iter().copied().find(|entry| entry.name == name).ok_or_else(|| {
-        let nearest = nearest_name(name, LEARNERS.iter().map(|entry| entry.name));
-        let hint = nearest.map_or_else(String::new, |nearest| format!("; the nearest is '{nearest}'"));
+        let hint = nearest_hint(name, LEARNERS.iter().map(|entry| entry.name));
         let expected = "a name that `nystream learners` shows";
         Error::InvalidParam { name: "learner", found: format!("'{name}'{hint}"), expected }
     })

@@ -1,5 +1,6 @@
 //! What a caller may set of the streaming learner.
 
+use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
@@ -74,6 +75,15 @@ impl FromStr for LossChoice {
     }
 }
 
+impl fmt::Display for LossChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Fixed(loss) => loss.fmt(f),
+        }
+    }
+}
+
 /// Whether atoms may change after the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -97,6 +107,15 @@ impl FromStr for Reopen {
                 Err(Error::InvalidParam { name: "reopen", found, expected: "'auto' or 'off'" })
             }
         }
+    }
+}
+
+impl fmt::Display for Reopen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+        })
     }
 }
 
@@ -143,27 +162,30 @@ impl StreamingOptions {
         options
     }
 
-    /// Checks that other options are the same, and says which are not.
+    /// Checks that other options are the same, and says which are not, as a user would write them.
     pub fn require_same(&self, other: &Self) -> Result<()> {
-        let fields = [
-            (
-                "kernel",
-                format!("{:?}", self.kernel.with_bandwidth(1.0)),
-                format!("{:?}", other.kernel.with_bandwidth(1.0)),
-            ),
-            ("bandwidth", format!("{:?}", self.bandwidth), format!("{:?}", other.bandwidth)),
-            ("ridge", format!("{:?}", self.ridge), format!("{:?}", other.ridge)),
-            ("budget", self.budget.to_string(), other.budget.to_string()),
-            ("half-life", format!("{:?}", self.half_life), format!("{:?}", other.half_life)),
-            ("reopen", format!("{:?}", self.reopen), format!("{:?}", other.reopen)),
-            ("loss", format!("{:?}", self.loss), format!("{:?}", other.loss)),
-            ("threshold", format!("{:?}", self.threshold), format!("{:?}", other.threshold)),
-            ("seed", self.seed.to_string(), other.seed.to_string()),
-        ];
-        match fields.into_iter().find(|(_, mine, theirs)| mine != theirs) {
-            Some((field, expected, found)) => Err(Error::Incompatible { field: field.to_owned(), found, expected }),
-            None => Ok(()),
+        for ((field, expected), (_, found)) in self.words().into_iter().zip(other.words()) {
+            if found != expected {
+                return Err(Error::Incompatible { field: field.to_owned(), found, expected });
+            }
         }
+        Ok(())
+    }
+
+    /// What each option says, by the name a user knows it by.
+    fn words(&self) -> [(&'static str, String); 9] {
+        let number = |value: Option<f64>, none: &str| value.map_or(none.to_owned(), |value| value.to_string());
+        [
+            ("kernel", self.kernel.to_string()),
+            ("bandwidth", self.bandwidth.to_string()),
+            ("ridge", self.ridge.to_string()),
+            ("budget", self.budget.to_string()),
+            ("half-life", number(self.half_life, "none")),
+            ("reopen", self.reopen.to_string()),
+            ("loss", self.loss.to_string()),
+            ("threshold", number(self.threshold, "auto")),
+            ("seed", self.seed.to_string()),
+        ]
     }
 
     /// Whether time at the start is saved at the risk of a slightly worse bandwidth.
@@ -210,5 +232,36 @@ impl StreamingOptions {
     /// What rows so far are multiplied by when one more comes.
     pub(super) fn decay(&self) -> f64 {
         self.half_life.map_or(1.0, |rows| (-(2f64.ln()) / rows).exp())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+
+    #[test]
+    fn what_differs_is_told_as_a_user_writes_it() {
+        let usual = StreamingOptions::default();
+        let base = || usual.clone();
+        let others = [
+            (StreamingOptions { kernel: KernelFamily::of(Kernel::Linear), ..base() }, "kernel", "linear", "gaussian"),
+            (StreamingOptions { bandwidth: Bandwidth::Fixed(2.0), ..base() }, "bandwidth", "2", "auto"),
+            (StreamingOptions { ridge: Ridge::Fixed(0.5), ..base() }, "ridge", "0.5", "auto"),
+            (StreamingOptions { budget: 7, ..base() }, "budget", "7", "1000"),
+            (StreamingOptions { half_life: Some(100.0), ..base() }, "half-life", "100", "none"),
+            (StreamingOptions { reopen: Reopen::Off, ..base() }, "reopen", "off", "auto"),
+            (StreamingOptions { loss: LossChoice::Fixed(Loss::Squared), ..base() }, "loss", "squared", "auto"),
+            (StreamingOptions { threshold: Some(0.25), ..base() }, "threshold", "0.25", "auto"),
+            (StreamingOptions { seed: 3, ..base() }, "seed", "3", "0"),
+        ];
+        for (other, field, found, expected) in others {
+            let message = usual.require_same(&other).unwrap_err().to_string();
+            assert_eq!(message, format!("{field} differs: found {found}, expected {expected}"));
+        }
+        assert!(usual.require_same(&usual).is_ok());
+        for word in ["auto", "squared", "squared-hinge"] {
+            assert_eq!(word.parse::<LossChoice>().unwrap().to_string(), word);
+        }
     }
 }
