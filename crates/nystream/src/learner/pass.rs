@@ -320,8 +320,15 @@ impl StreamPass {
         let width = self.codes.outputs();
         self.flush()?;
         let Some(fit) = self.learner.solve()? else {
-            let found = format!("{} rows with one value of the target", self.learner.rows());
-            return Err(Error::InvalidParam { name: "rows", found, expected: "at least 8 rows whose targets differ" });
+            let rows = self.learner.rows();
+            let (found, expected) = match rows {
+                0..8 => (format!("{rows} rows"), "at least 8 rows whose targets differ"),
+                _ => (
+                    format!("{rows} rows of which the first have one target"),
+                    "targets that differ among the first rows",
+                ),
+            };
+            return Err(Error::InvalidParam { name: "rows", found, expected });
         };
         let mut regression = fit.model;
         let calibration = match &self.codes {

@@ -115,13 +115,13 @@ impl StreamingRidge {
             return differ("budget", b.budget.to_string(), a.budget.to_string());
         }
         if a.half_life != b.half_life {
-            return differ("half-life", format!("{:?}", b.half_life), format!("{:?}", a.half_life));
+            return differ("half-life", or_none(b.half_life), or_none(a.half_life));
         }
         if a.loss != b.loss {
-            return differ("loss", format!("{:?}", b.loss), format!("{:?}", a.loss));
+            return differ("loss", b.loss.to_string(), a.loss.to_string());
         }
         if a.ridge != b.ridge {
-            return differ("ridge", format!("{:?}", b.ridge), format!("{:?}", a.ridge));
+            return differ("ridge", b.ridge.to_string(), a.ridge.to_string());
         }
         if let (Some(mine), Some(theirs)) = (self.width(), other.width())
             && mine != theirs
@@ -136,11 +136,15 @@ impl StreamingRidge {
             }
             let (mine, theirs) = (mine.kernel(), theirs.kernel());
             if mine != theirs {
-                return differ("bandwidth", format!("{:?}", theirs.bandwidth()), format!("{:?}", mine.bandwidth()));
+                return differ("bandwidth", or_none(theirs.bandwidth()), or_none(mine.bandwidth()));
             }
         }
         Ok(())
     }
+}
+
+fn or_none(number: Option<f64>) -> String {
+    number.map_or("none".to_owned(), |number| number.to_string())
 }
 
 /// Two learners that become one, and what followed their streams.

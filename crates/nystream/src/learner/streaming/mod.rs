@@ -13,7 +13,8 @@
 //!    best so far answers, those clearly behind are dropped, and half of the others whenever the rows have doubled. When the
 //!    stream is twenty times the budget long, or twice as long as the head, the best stays.
 //! 3. **Stream.** Atoms stay as they are, for changing them often costs more than it brings; only when rows come from where
-//!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]). The ridge is chosen anew by
+//!    they do not reach are they chosen anew, and the sums move to the new ones ([`Change`]); some hundred rows of the whole
+//!    stream, kept for this, tell what the old atoms had not seen of them. The ridge is chosen anew by
 //!    generalised cross-validation from the sums whenever the rows have doubled.
 //!
 //! Of two classes the loss is the squared hinge, unless asked otherwise: a row that is right with room to spare teaches nothing
