@@ -129,7 +129,7 @@ impl SqueakOptions {
             require("growth", growth, growth.is_finite() && growth >= 1.0, "a finite number, at least 1")?;
         }
         if let Some(bytes) = self.budget_bytes {
-            let expected = "more bytes: one atom and a block need 24 (block + 1)^2, and more for wide rows";
+            let expected = "more bytes: one atom and a block need 30 (block + 1)^2, and more for wide rows";
             require("budget-bytes", bytes, self.atoms_in(bytes, 0.0) > 0, expected)?;
         }
         Ok(self)
