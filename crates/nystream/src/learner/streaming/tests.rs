@@ -231,8 +231,14 @@ fn weights_are_repetitions() {
 
 #[test]
 fn parts_of_a_common_start_merge_exactly() {
+    for half_life in [None, Some(150.0)] {
+        merge_parts_of_a_common_start(&StreamingOptions { half_life, ..options(20) });
+    }
+}
+
+fn merge_parts_of_a_common_start(options: &StreamingOptions) {
     let (data, codes) = stream(1600, 8);
-    let mut start = StreamingRidge::new(options(20), 2).unwrap();
+    let mut start = StreamingRidge::new(options.clone(), 2).unwrap();
     feed(&mut start, &data, &codes, (0, 700), &[700]);
     let empty = start.like().unwrap().unwrap();
     let mut parts: Vec<StreamingRidge> =
@@ -245,6 +251,10 @@ fn parts_of_a_common_start_merge_exactly() {
     let second = parts.pop().unwrap();
     let merged = parts.pop().unwrap().merge(second).unwrap();
     assert_eq!((merged.rows(), merged.score().rows()), (900, 900));
+    assert!(merged.status().unwrap().last_change.is_none());
+    // Rows of the first part have faded by as many as came after them.
+    let (merged_weight, weight) = [&merged, &whole].map(|l| l.leader().unwrap().sums().seen()).into();
+    assert!((merged_weight / weight - 1.0_f64).abs() < 1e-9, "{merged_weight} {weight}");
     let row = Rows::dense(&data[..COLS], 1, COLS).unwrap();
     let predict = |learner: &StreamingRidge| {
         let mut values = Vec::new();
@@ -269,6 +279,10 @@ fn parts_with_atoms_of_their_own_merge_within_the_budget_and_stay_good() {
     };
     let merged = part((0, 1200), 1).merge(part((1200, 2400), 2)).unwrap();
     assert!(merged.dictionary().unwrap().len() <= 60);
+    let status = merged.status().unwrap();
+    let change = status.last_change.unwrap();
+    assert!(status.changes == 1 && change.rows == 2400 && change.new_atoms > 0, "{status:?}");
+    assert!(change.lost < 0.2 && change.captured_after > 0.5, "{change:?}");
     let test = RowBlock::gather(Rows::dense(&data, 3000, COLS).unwrap(), &(2400..3000).collect::<Vec<_>>());
     let error = |learner: &StreamingRidge| {
         let mut values = Vec::new();
