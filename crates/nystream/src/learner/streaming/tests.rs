@@ -265,7 +265,9 @@ fn merge_parts_of_a_common_start(options: &StreamingOptions) {
         values
     };
     let (a, b) = (predict(&merged), predict(&whole));
-    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-8), "{a:?} {b:?}");
+    // Where rows fade, sums are multiplied again and again, and few rows are left in them.
+    let tolerance = if options.half_life.is_some() { 1e-6 } else { 1e-8 };
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < tolerance), "{a:?} {b:?}");
 }
 
 #[test]

@@ -33,7 +33,6 @@ use super::oracle::{Oracle, Step};
 use super::shrink_expand::{Atom, shrink_expand};
 use crate::error::{Error, Result, input_error};
 use crate::kernel::Kernel;
-use crate::linalg::Cholesky;
 use crate::persist::Container;
 use crate::random::Generator;
 use crate::rows::{Row, RowBlock, Rows};
@@ -191,15 +190,6 @@ impl<O: Oracle> InkOracle<O> {
         Ok(())
     }
 
-    /// The effective dimension of the weighted dictionary at γ in force: tr B⁻¹SKS, B = SKS + γI.
-    fn explained(&self) -> Result<f64> {
-        let (s, gamma): (Vec<f64>, _) = (self.atoms.iter().map(Atom::weight).collect(), self.state.leverage_ridge);
-        let ridge = |i: usize, j: usize| if i == j { gamma } else { 0.0 };
-        let inner = Mat::from_fn(s.len(), s.len(), |i, j| s[i] * self.atom_kernels[(i, j)] * s[j] + ridge(i, j));
-        let inverse = Cholesky::new(inner.as_ref(), "the dictionary's kernels")?.inverse_diagonal();
-        Ok(inverse.iter().map(|d| (1.0 - gamma * d).clamp(0.0, 1.0)).sum())
-    }
-
     fn theorem(&self) -> TheoremConstants {
         let InkOptions { accuracy, failure_prob, oversampling, .. } = self.options;
         let alpha = self.oracle.score_factor();
@@ -268,15 +258,14 @@ impl<O: Oracle> SequentialDictionary for InkOracle<O> {
     }
 
     fn report(&self) -> Result<SketchReport> {
-        let leverage_ridge = self.state.leverage_ridge;
-        // d̃_eff never falls, so where γ was raised it is that of smaller ones.
-        let raised = leverage_ridge > self.options.leverage_ridge;
-        let effective_dim = if raised { self.explained()? } else { self.state.effective_dim };
+        // d̃_eff never falls: where γ was raised, it bounds the effective dimension from further above.
+        let State { leverage_ridge, effective_dim, energy, .. } = self.state;
         let captured = match &self.history {
-            Some(history) => {
+            Some(_) if self.atoms.is_empty() && energy > 0.0 => 0.0,
+            Some(history) if energy > 0.0 => {
                 self.dictionary()?.captured(&self.options.kernel, history.gather(0..history.len()).rows())?
             }
-            None => 1.0,
+            _ => 1.0,
         };
         let m = self.atoms.len();
         let own = (m * size_of::<Atom>() + 8 * m * m + size_of::<Self>()) as u64;

@@ -312,14 +312,22 @@ impl SequentialDictionary for Squeak {
     fn report(&self) -> Result<SketchReport> {
         let bytes = self.size_bytes() as u64;
         let settled = self.settled()?;
-        let effective_dim = settled.scorer.clone().explained(&settled.atoms, settled.leverage_ridge)?.iter().sum();
+        let effective_dim: f64 = settled.scorer.clone().explained(&settled.atoms, settled.leverage_ridge)?.iter().sum();
+        // What was left of the rows when they came, at the γ of their time; or, where γ was raised since and that is more, what
+        // is left of all rows now if the dictionary stands for them: tr K − tr K(K+γI)⁻¹K = γ d_eff.
+        let left = settled.residual.max(settled.leverage_ridge * effective_dim).min(settled.energy);
+        let captured = match settled.energy {
+            energy if energy > 0.0 && settled.atoms.len() > 0 => 1.0 - left / energy,
+            energy if energy > 0.0 => 0.0,
+            _ => 1.0,
+        };
         let oversampling = settled.options.oversampling_at(settled.learnt + 1);
         Ok(SketchReport {
             rows: settled.learnt,
             atoms: settled.atoms.len(),
             copies: settled.atoms.standing().iter().map(|point| point.copies).sum(),
             effective_dim,
-            captured: if settled.energy > 0.0 { 1.0 - settled.residual / settled.energy } else { 1.0 },
+            captured,
             bytes,
             leverage_ridge: settled.leverage_ridge,
             initial_leverage_ridge: settled.options.leverage_ridge,

@@ -97,18 +97,6 @@ impl Squeak {
         self.residual += (self.leverage_ridge * score).min(energy);
     }
 
-    /// With a larger γ more of all rows so far is left over. Of a dictionary of all rows that is γ d_eff(γ); what was left over
-    /// when the rows came grows as much as this does of the weighted atoms.
-    fn account_for_raise(&mut self, raised: f64) -> Result<()> {
-        let mut left =
-            |ridge: f64| -> Result<f64> { Ok(ridge * self.scorer.explained(&self.atoms, ridge)?.iter().sum::<f64>()) };
-        let (before, after) = (left(self.leverage_ridge)?, left(raised)?);
-        if before > 0.0 {
-            self.residual = (self.residual * (after / before).max(1.0)).min(self.energy);
-        }
-        Ok(())
-    }
-
     /// Scores every atom at g = `ridge` and lets it fall, without the floor of p̃/2: in so many equal steps of log p̃, with the
     /// scores of what is left before each.
     pub(super) fn rescore(&mut self, ridge: f64, steps: u32) -> Result<()> {
@@ -168,7 +156,6 @@ impl Squeak {
             if !raised.is_finite() {
                 return Err(Error::Internal("no leverage ridge makes the dictionary fit its budget"));
             }
-            self.account_for_raise(raised)?;
             self.leverage_ridge = raised;
             self.rescore(raised, steps)?;
         }

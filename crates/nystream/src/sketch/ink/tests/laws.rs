@@ -29,7 +29,7 @@ fn budget_holds<O: Oracle>(rows: Rows, kernel: Kernel) {
         let report = ink.report().unwrap();
         assert!(report.leverage_ridge > 0.7 && report.initial_leverage_ridge == 0.7, "{report:?}");
         assert_eq!(ink.dictionary().unwrap().leverage_ridge(), report.leverage_ridge);
-        assert!(report.captured > 0.0 && report.captured < 1.0);
+        assert!(report.captured < 1.0 && (report.captured > 0.0) == (report.atoms > 0));
         // d̃ still bounds the effective dimension at the γ in force.
         let k = naive::gram(&kernel, rows, rows);
         assert!(report.effective_dim >= naive::leverage(&k, report.leverage_ridge).iter().sum::<f64>() - 1e-9);
@@ -126,7 +126,7 @@ fn the_report_knows_the_theorem() {
 }
 
 #[test]
-fn the_report_is_of_all_rows_at_the_ridge_in_force() {
+fn what_is_captured_is_of_all_rows_at_the_ridge_in_force() {
     let block = naive::normal_rows(60, 2, 35);
     let kernel = Kernel::gaussian(1.0).unwrap();
     for budget in [None, Some(12)] {
@@ -136,9 +136,6 @@ fn the_report_is_of_all_rows_at_the_ridge_in_force() {
         assert_eq!(report.leverage_ridge > 0.7, budget.is_some());
         let check = crate::sketch::check_guarantee(&kernel, block.rows(), &dictionary, None, 0.5).unwrap();
         assert!((report.captured - check.captured).abs() < 1e-9, "{report:?} {check:?}");
-        // Exactly, or from a few weighted atoms.
-        let ratio = report.effective_dim / check.effective_dim;
-        assert!((if budget.is_some() { 0.4..2.5 } else { 1.0 - 1e-9..1.0 + 1e-9 }).contains(&ratio), "{ratio}");
     }
 }
 

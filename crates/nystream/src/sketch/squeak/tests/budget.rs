@@ -64,7 +64,8 @@ fn bytes_bound_the_atoms_by_the_stated_formula() {
             assert!(squeak_of(&options, rows.rows()).atoms() <= 12);
         }
     }
-    let narrow = SqueakOptions { budget_bytes: Some(200), ..options(Schedule::PerPoint) };
+    // Room for an atom, but not for a wide one.
+    let narrow = SqueakOptions { budget_bytes: Some(3000), ..options(Schedule::PerPoint) };
     for wide in [oracle::normal_rows(30, 50, 1), sparse_copy(&oracle::normal_rows(30, 50, 1))] {
         let found = Squeak::new(narrow.clone()).unwrap().insert(wide.rows()).unwrap_err();
         assert!(matches!(found, Error::InvalidParam { name: "budget-bytes", .. }), "{found}");
