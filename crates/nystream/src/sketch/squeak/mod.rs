@@ -169,6 +169,12 @@ impl Squeak {
         self.scorer.largest_jitter()
     }
 
+    /// Multiply-adds of all scorings of atoms since this was made or loaded: n³/3 + n²/2 for n atoms. A measure of cost, which is not
+    /// saved.
+    pub fn scoring_work(&self) -> f64 {
+        self.scorer.work()
+    }
+
     /// A copy whose atoms, rows that wait included, have been scored once more at γ in force, and fell to their scores where
     /// they stood above them.
     ///

@@ -23,9 +23,17 @@ pub(super) struct Scorer {
     columns: ReusedMatrix,
     pub(super) kernels: KernelWorkspace,
     largest_jitter: f64,
+    /// Multiply-adds of factors and of diagonals of inverses since it was made.
+    work: f64,
 }
 
 impl Scorer {
+    /// Multiply-adds of all scorings of atoms since it was made: n³/6 for a Cholesky factor of n atoms, n³/6 + n²/2 for the
+    /// diagonal of the inverse.
+    pub(super) fn work(&self) -> f64 {
+        self.work
+    }
+
     /// Atoms or weights have changed.
     pub(super) fn forget(&mut self) {
         self.factored = None;
@@ -59,6 +67,7 @@ impl Scorer {
             out[0] += ridge;
         };
         self.factoring.factor(atoms.len(), fill, "the dictionary's kernels")?;
+        self.work += (atoms.len() as f64).powi(3) / 6.0;
         self.largest_jitter = self.largest_jitter.max(self.factoring.jitter());
         self.factored = Some(ridge);
         Ok(())
@@ -76,6 +85,8 @@ impl Scorer {
     pub(super) fn explained(&mut self, atoms: &Atoms, ridge: f64) -> Result<&[f64]> {
         self.prepare(atoms, ridge)?;
         self.factoring.inverse_diagonal(&mut self.diagonal);
+        let n = atoms.len() as f64;
+        self.work += n.powi(3) / 6.0 + n * n / 2.0;
         let ridge = ridge + self.factoring.jitter();
         self.diagonal.iter_mut().for_each(|d| *d = (1.0 - ridge * *d).clamp(0.0, 1.0));
         Ok(&self.diagonal)
