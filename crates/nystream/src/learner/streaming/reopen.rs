@@ -261,17 +261,10 @@ impl Watch {
 
     /// Adds rows to a file; the header belongs in the document.
     pub fn put(&self, file: &mut Container) -> Result<()> {
-        let rows = |block: &'_ Option<RowBlock>| block.as_ref().filter(|rows| !rows.is_empty()).cloned();
-        let witnesses = self.witnesses.rows().map(|rows| {
-            let mut block = RowBlock::like(rows);
-            block.extend(rows);
-            block
-        });
-        for (name, rows) in
-            [("reference", rows(&self.reference)), ("window", rows(&self.window)), ("witness", witnesses)]
-        {
-            if let Some(rows) = rows {
-                file.put_rows(&format!("{name}_row"), rows.rows())?;
+        let [reference, window] = [&self.reference, &self.window].map(|rows| rows.as_ref().map(RowBlock::rows));
+        for (name, rows) in [("reference", reference), ("window", window), ("witness", self.witnesses.rows())] {
+            if let Some(rows) = rows.filter(|rows| !rows.is_empty()) {
+                file.put_rows(&format!("{name}_row"), rows)?;
             }
         }
         Ok(())

@@ -60,12 +60,10 @@ impl Witnesses {
         }
     }
 
-    /// Lets every second row go while there are too many.
+    /// Makes room where there are too many.
     fn thin(&mut self) {
-        while let Some(rows) = self.rows.as_mut().filter(|rows| rows.len() > MOST) {
-            let kept: Vec<usize> = (0..rows.len()).step_by(2).collect();
-            *rows = RowBlock::gather(rows.rows(), &kept);
-            self.header.spacing *= 2;
+        while self.rows.as_ref().is_some_and(|rows| rows.len() > MOST) {
+            self.halve();
         }
     }
 
@@ -95,6 +93,7 @@ impl Witnesses {
         self
     }
 
+    /// Lets every second row go.
     fn halve(&mut self) {
         if let Some(rows) = &mut self.rows {
             *rows = RowBlock::gather(rows.rows(), &(0..rows.len()).step_by(2).collect::<Vec<_>>());
