@@ -16,6 +16,7 @@ mod gram;
 mod growing;
 mod packed;
 mod packed_cholesky;
+mod packed_inverse;
 mod packed_rows;
 mod packed_solve;
 mod randomised;
@@ -35,6 +36,7 @@ pub(crate) use fused::{add_gram_times, add_scaled, add_symmetric_times, add_tran
 pub use gram::{GramSum, lower_norm};
 pub use growing::{GrowingFactor, GrowingSymmetric};
 pub use packed_cholesky::{PackedFactoring, Patch, Patches, PlusIdentity};
+pub use packed_inverse::InverseDiagonal;
 pub(crate) use packed_rows::PANEL;
 pub use packed_rows::{PackedPart, PackedRows};
 pub use packed_solve::PackedTriangle;

@@ -1,15 +1,18 @@
 //! A = LLᵀ at the speed of products, with L packed as solves take it ([`PackedTriangle`]).
 //!
-//! Rows of L are found from the top, 48 at a time: those above are solved with ([`PackedTriangle::solve`] in place), and what is
-//! left of the square on the diagonal is factored, 24 rows at a time. So what is known of L is only ever read, in the order
-//! in which it lies in memory, and the numbers in hand stay in the second cache; a factorisation that passes over the rest of
-//! the matrix after every few columns reads and writes it all again. Nothing depends on the number of threads: it runs on one.
+//! Rows of L are known from the top, 48 more at a time: they are solved with ([`PackedTriangle::solve`] in place) in all rows
+//! below, which have 48 more columns then, and the first 48 of those, whose columns end at their diagonal, are finished: what
+//! is left of the square on the diagonal is factored, 24 rows at a time. So the rows that are solved with stay in the second
+//! cache, what was found is only ever read, and every number is written once; a factorisation that subtracts from the rest of
+//! the matrix after every few columns reads and writes it all again. Rows are found independently of each other, 24 to a task,
+//! and those that are finished beside the others, so no thread waits for a diagonal. Nothing depends on the number of threads.
 
 use faer::{MatMut, MatRef};
 use pulp::Simd;
 
 use super::cholesky::JITTERS;
 use super::gram::GramSum;
+use super::PARALLEL_WORK;
 use super::packed_rows::{BLOCK, DEPTH, PANEL, write_panels};
 use super::packed_solve::{Block, PANELS, PackedTriangle, start};
 use super::rank_update::{OnPanels, STRIP, on_panels};
@@ -110,17 +113,19 @@ pub struct PackedFactoring {
     triangle: PackedTriangle,
     /// Of L, for their places in the triangle have their inverses.
     squares: Vec<Square>,
+    jitter: f64,
 }
 
 impl PackedFactoring {
     /// Factors a matrix. Jitter as in [`Cholesky::new`](super::Cholesky::new).
-    pub fn factor(&mut self, matrix: &impl Patches, what: &'static str) -> Result<()> {
+    pub fn factor(&mut self, matrix: &(impl Patches + Sync), what: &'static str) -> Result<()> {
         let dim = matrix.dim();
         let mean = (0..dim).map(|i| matrix.diagonal(i)).sum::<f64>() / dim.max(1) as f64;
         let mut pivot = 0;
         if mean.is_finite() && mean >= 0.0 {
             for relative in JITTERS {
-                match self.try_factor(matrix, relative * mean, |group| on_panels(group)) {
+                self.jitter = relative * mean;
+                match self.try_factor(matrix, |part| on_panels(part)) {
                     Ok(()) => return Ok(()),
                     Err(index) => pivot = index,
                 }
@@ -129,20 +134,33 @@ impl PackedFactoring {
         Err(Error::NotPositiveDefinite { what, pivot, jitter: JITTERS[JITTERS.len() - 1] * mean })
     }
 
-    fn try_factor<M: Patches>(&mut self, matrix: &M, jitter: f64, find: impl Fn(Group<M>)) -> Result<(), usize> {
-        self.triangle.reshape(matrix.dim());
-        let blocks = matrix.dim().div_ceil(BLOCK);
+    fn try_factor<M: Patches + Sync>(&mut self, matrix: &M, find: impl Fn(Part<M>) + Sync) -> Result<(), usize> {
+        let (dim, jitter) = (matrix.dim(), self.jitter);
+        self.triangle.reshape(dim);
+        let blocks = dim.div_ceil(BLOCK);
         self.squares.resize(blocks, [[0.0; BLOCK]; BLOCK]);
-        let mut result = Ok(());
-        for first in (0..blocks).step_by(TOGETHER) {
-            let last = (first + TOGETHER).min(blocks);
-            let (known, rest) = self.triangle.numbers.split_at_mut(start(first));
-            let (own, _) = rest.split_at_mut(start(last) - start(first));
-            let squares = &mut self.squares[first..last];
-            find(Group { matrix, jitter, known, own, squares, first, last, result: &mut result });
+        let parallel = dim.pow(3) / 6 >= PARALLEL_WORK;
+        // The blocks whose columns are found next in all rows below, and those after them.
+        let (mut first, mut next) = (0, 0);
+        let mut last = TOGETHER.min(blocks);
+        while next < blocks {
+            let (known, rest) = self.triangle.numbers.split_at_mut(start(next));
+            let (own, rest) = rest.split_at_mut(start(last) - start(next));
+            let (rest, _) = rest.split_at_mut(start(blocks) - start(last));
+            let wave = Wave { matrix, known: &known[start(first)..], first, last: next };
+            let mut result = Ok(());
+            let finish = Finish { jitter, squares: &mut self.squares[next..last], result: &mut result };
+            let then = || find(Part { wave, own, first: next, last, finish: Some(finish) });
+            in_turn_or_at_once(parallel, then, || wave.pass(last, blocks, rest, parallel, &find));
             result?;
+            (first, next, last) = (next, last, (last + TOGETHER).min(blocks));
         }
-        result
+        Ok(())
+    }
+
+    /// What had to be added to the diagonal.
+    pub fn jitter(&self) -> f64 {
+        self.jitter
     }
 
     /// L, for solving with many columns.
@@ -193,38 +211,99 @@ impl PackedFactoring {
     }
 }
 
-/// Finds the rows of some blocks.
-struct Group<'a, M> {
+/// Blocks of rows that are known, to find their columns in the rows below.
+struct Wave<'a, M> {
     matrix: &'a M,
-    jitter: f64,
-    /// The blocks before.
+    /// Their panels.
     known: &'a [[f64; PANEL]],
-    /// These blocks.
-    own: &'a mut [[f64; PANEL]],
-    squares: &'a mut [Square],
     first: usize,
     last: usize,
+}
+
+impl<M> Clone for Wave<'_, M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M> Copy for Wave<'_, M> {}
+
+impl<M: Sync> Wave<'_, M> {
+    /// Finds its columns in the rows of the blocks from `first` on, whose panels are `own`, a block at a time.
+    fn pass(
+        self,
+        first: usize,
+        last: usize,
+        own: &mut [[f64; PANEL]],
+        parallel: bool,
+        find: &(impl Fn(Part<M>) + Sync),
+    ) {
+        if last <= first || self.known.is_empty() {
+            return;
+        }
+        if last - first == 1 {
+            return find(Part { wave: self, own, first, last, finish: None });
+        }
+        let middle = first.midpoint(last);
+        let (one, other) = own.split_at_mut(start(middle) - start(first));
+        in_turn_or_at_once(
+            parallel,
+            || self.pass(first, middle, one, parallel, find),
+            || self.pass(middle, last, other, parallel, find),
+        );
+    }
+}
+
+/// Runs two tasks.
+pub(super) fn in_turn_or_at_once(parallel: bool, a: impl FnOnce() + Send, b: impl FnOnce() + Send) {
+    if parallel {
+        rayon::join(a, b);
+    } else {
+        a();
+        b();
+    }
+}
+
+/// Rows of some blocks, and what of them is found.
+struct Part<'a, M> {
+    /// Its columns first.
+    wave: Wave<'a, M>,
+    /// The panels of the rows.
+    own: &'a mut [[f64; PANEL]],
+    first: usize,
+    last: usize,
+    /// Then their own columns, if the wave's were the last before them.
+    finish: Option<Finish<'a>>,
+}
+
+/// How rows come to their end on the diagonal.
+struct Finish<'a> {
+    jitter: f64,
+    squares: &'a mut [Square],
     /// The pivot that failed.
     result: &'a mut Result<(), usize>,
 }
 
-impl<M: Patches> OnPanels for Group<'_, M> {
+impl<M: Patches> OnPanels for Part<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
-        let Self { matrix, jitter, known, own, squares, first, last, result } = self;
-        let begin = start(first);
-        for g in 0..last {
-            if g >= first {
+        let Self { wave, own, first, last, finish } = self;
+        let (matrix, begin) = (wave.matrix, start(first));
+        let (from, to) = (wave.first, if finish.is_some() { last } else { wave.last });
+        let mut finish = finish;
+        for g in from..to {
+            if let Some(finish) = finish.as_mut().filter(|_| g >= first) {
                 let own = &mut own[start(g) - begin..start(g + 1) - begin];
-                if let Err(pivot) = factor_square::<S, V>(simd, matrix, jitter, g, own, &mut squares[g - first]) {
-                    *result = Err(pivot);
+                let square = &mut finish.squares[g - first];
+                if let Err(pivot) = factor_square::<S, V>(simd, matrix, finish.jitter, g, own, square) {
+                    *finish.result = Err(pivot);
                     return;
                 }
             }
             for h in first.max(g + 1)..last {
                 let (before, own) = own.split_at_mut(start(h) - begin);
                 let block = if g < first {
-                    &known[start(g)..start(g + 1)]
+                    &wave.known[start(g) - start(from)..start(g + 1) - start(from)]
                 } else {
                     &before[start(g) - begin..start(g + 1) - begin]
                 };
@@ -466,7 +545,7 @@ mod tests {
             let a = spd(dim);
             let plain = Cholesky::new(a.as_ref(), "test").unwrap();
             packed.factor(&a.as_ref(), "test").unwrap();
-            plainly.try_factor(&a.as_ref(), 0.0, |group| group.run::<Scalar, 4>(Scalar)).unwrap();
+            plainly.try_factor(&a.as_ref(), |part| part.run::<Scalar, 4>(Scalar)).unwrap();
             let scale = a.norm_max().sqrt();
             for found in [&packed, &plainly] {
                 let lower = lower(found);
@@ -510,9 +589,25 @@ mod tests {
     }
 
     #[test]
+    fn equal_bits_on_any_number_of_threads() {
+        for dim in [200, 409, 600] {
+            let a = spd(dim);
+            let on = |threads: usize| {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut packed = PackedFactoring::default();
+                pool.install(|| packed.factor(&a.as_ref(), "test")).unwrap();
+                lower(&packed)
+            };
+            let alone = on(1);
+            assert!((2..5).all(|threads| on(threads) == alone), "{dim}");
+        }
+    }
+
+    #[test]
     fn singular_gets_jitter_and_indefinite_is_refused() {
         let mut packed = PackedFactoring::default();
         packed.factor(&Mat::<f64>::from_fn(30, 30, |_, _| 1.0).as_ref(), "ones").unwrap();
+        assert!(packed.jitter() > 0.0);
         for bad in [-1e3, f64::NAN, f64::INFINITY] {
             let mut a = spd(30);
             a[(26, 26)] = bad;
@@ -523,6 +618,7 @@ mod tests {
         // Nothing is left of it.
         let a = spd(29);
         packed.factor(&a.as_ref(), "good").unwrap();
+        assert_eq!(packed.jitter(), 0.0);
         let found = lower(&packed);
         assert!((&found * found.transpose() - &a).norm_max() < 1e-12 * a.norm_max());
         packed.factor(&Mat::<f64>::new().as_ref(), "nothing").unwrap();

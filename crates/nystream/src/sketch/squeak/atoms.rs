@@ -133,6 +133,14 @@ impl Atoms {
         }
     }
 
+    /// Gives back memory that is not needed for those held.
+    pub(super) fn release(&mut self) {
+        // A copy takes no more than it needs.
+        self.rows = self.rows.clone();
+        self.standing.shrink_to_fit();
+        self.kernels = self.kernels().to_owned();
+    }
+
     /// Bytes held.
     pub(super) fn size_bytes(&self) -> usize {
         let kernels = self.kernels.nrows() * self.kernels.ncols() * 8;

@@ -5,6 +5,7 @@ use super::step::STEPS;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::random::Generator;
+use crate::rows::RowBlock;
 use crate::sketch::SequentialDictionary;
 
 /// Stream of the generator that a merge makes, apart from those of single dictionaries.
@@ -30,6 +31,7 @@ impl Squeak {
         // At γ, as a block's, where DISQUEAK has (1+ε)γ: see the departures of this module.
         union.rescore(union.leverage_ridge, STEPS)?;
         union.enforce_budget(STEPS)?;
+        union.release();
         Ok(union)
     }
 
@@ -55,6 +57,14 @@ impl Squeak {
         self.scorer.set_largest_jitter(other.scorer.largest_jitter());
         self.merged = true;
         Ok(self)
+    }
+
+    /// Gives back the memory that both together took.
+    fn release(&mut self) {
+        self.atoms.release();
+        self.scorer.release();
+        self.scores = Vec::new();
+        self.spare = RowBlock::like(self.atoms.rows().rows());
     }
 
     fn require_compatible(&self, other: &Self) -> Result<()> {

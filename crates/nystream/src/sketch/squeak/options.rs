@@ -171,15 +171,18 @@ impl SqueakOptions {
         self.budget.unwrap_or(usize::MAX).min(by_bytes)
     }
 
-    /// The most bytes that are held with `atoms` atoms, at `row_bytes` for the values of one row. With n = atoms + block, 24n²
-    /// for kernels, factor and inverse, 30n² as memory is taken in larger pieces, to grow into; of rows that are scored before
-    /// they are atoms, 10 for each with each atom; and n (8·row_bytes + 160) for four copies of the rows (held, waiting, and
-    /// packed twice for kernel values) and the numbers kept with each, in vectors that may be half empty. The second dictionary
+    /// The most bytes that are held with `atoms` atoms, at `row_bytes` for the values of one row. With n = atoms + block, and
+    /// p = n + 24 rounded up to a multiple of 24, 10n² for kernels, which have a tenth more room than needed, and 8p² for a
+    /// factor and its inverse; where rows are scored before they are atoms, 20(n + 8)² for another factor, with room to grow,
+    /// and 10 for each such row with each atom; n (8·row_bytes + 260) for four copies of the rows (held, waiting, and packed
+    /// twice for kernel values) and the numbers kept with each, in vectors that may be half empty. The second dictionary
     /// while two are merged is not counted.
     pub fn bytes_for(&self, atoms: usize, row_bytes: f64) -> f64 {
         let (m, b) = (atoms as f64, self.schedule.block() as f64);
-        let scored = if let Schedule::Lazy { .. } = self.schedule { 10.0 * m * b } else { 0.0 };
-        30.0 * (m + b).powi(2) + scored + (m + b) * (8.0 * row_bytes + 160.0) + FIXED_BYTES
+        let (n, padded) = (m + b, (atoms + self.schedule.block()).next_multiple_of(24) as f64 + 24.0);
+        let lazy = matches!(self.schedule, Schedule::Lazy { .. });
+        let scored = if lazy { 20.0 * (n + 8.0).powi(2) + 10.0 * m * b } else { 0.0 };
+        10.0 * n * n + 8.0 * padded * padded + scored + n * (8.0 * row_bytes + 260.0) + FIXED_BYTES
     }
 
     fn atoms_in(&self, bytes: u64, row_bytes: f64) -> usize {

@@ -2,19 +2,28 @@
 //!
 //! With B = S K_ZZ S + gI, k_i − k_iᵀS B⁻¹ Sᵀk_i = g (1 − g [B⁻¹]_ii)/s_i² for an atom i (push S through
 //! (A + gI)⁻¹A = I − g(A + gI)⁻¹), so the inverse's diagonal gives the score of every atom at once. A point outside has
-//! (k − ‖L⁻¹ S k_Z‖²)/g, B = LLᵀ.
+//! (k − ‖L⁻¹ S k_Z‖²)/g, B = LLᵀ. Atoms that are scored change, so that factor is of no further use; the one that rows
+//! outside are scored with is bordered by those that become atoms.
 
-use faer::Mat;
+use faer::{Mat, MatRef};
 
 use super::atoms::Atoms;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
-use crate::linalg::{Factoring, ReusedMatrix};
+use crate::linalg::{Factoring, InverseDiagonal, PackedFactoring, Patch, Patches, PlusIdentity, ReusedMatrix};
 use crate::rows::Rows;
 
-/// Memory that every step reuses, and the factor of B where it still holds. Results never depend on it.
+/// In messages.
+const WHAT: &str = "the dictionary's kernels";
+
+/// Memory that every step reuses, and the factor of B that rows are scored with where it still holds. Results never depend on
+/// it.
 #[derive(Debug, Default)]
 pub(super) struct Scorer {
+    /// For atoms.
+    packed: PackedFactoring,
+    inverse: InverseDiagonal,
+    /// For rows outside.
     factoring: Factoring,
     /// The ridge g of the factor, if it is that of the atoms as they are.
     factored: Option<f64>,
@@ -39,38 +48,45 @@ impl Scorer {
         self.factored = None;
     }
 
+    /// Gives back all memory.
+    pub(super) fn release(&mut self) {
+        *self = Self { largest_jitter: self.largest_jitter, work: self.work, ..Self::default() };
+    }
+
     /// The factor, its g and what was added to it, where it holds.
-    pub(super) fn factor(&self) -> Option<(faer::MatRef<'_, f64>, f64, f64)> {
+    pub(super) fn factor(&self) -> Option<(MatRef<'_, f64>, f64, f64)> {
         self.factored.map(|ridge| (self.factoring.lower(), ridge, self.factoring.jitter()))
     }
 
     /// The factor as it was saved.
     pub(super) fn set_factor(&mut self, atoms: &Atoms, factor: &Mat<f64>, ridge: f64, jitter: f64) {
-        self.weights.clear();
-        self.weights.extend(atoms.weights());
+        self.weigh(atoms);
         self.factoring.set(factor.as_ref(), jitter);
         self.factored = Some(ridge);
     }
 
-    /// Factors B at g = `ridge`, unless that is at hand.
+    /// Factors B at g = `ridge` for rows outside, unless that is at hand.
     fn prepare(&mut self, atoms: &Atoms, ridge: f64) -> Result<()> {
         if self.factored == Some(ridge) {
             return Ok(());
         }
         self.factored = None;
-        self.weights.clear();
-        self.weights.extend(atoms.weights());
+        self.weigh(atoms);
         let (kernels, s) = (atoms.kernels(), &self.weights);
         let fill = |j: usize, out: &mut [f64]| {
             let column = kernels.col(j).subrows(j, out.len());
             out.iter_mut().zip(column.iter()).zip(&s[j..]).for_each(|((out, k), weight)| *out = k * (weight * s[j]));
             out[0] += ridge;
         };
-        self.factoring.factor(atoms.len(), fill, "the dictionary's kernels")?;
-        self.work += (atoms.len() as f64).powi(3) / 6.0;
+        self.factoring.factor(atoms.len(), fill, WHAT)?;
         self.largest_jitter = self.largest_jitter.max(self.factoring.jitter());
         self.factored = Some(ridge);
         Ok(())
+    }
+
+    fn weigh(&mut self, atoms: &Atoms) {
+        self.weights.clear();
+        self.weights.extend(atoms.weights());
     }
 
     /// φᵀ(ΦSSᵀΦᵀ + gI)⁻¹φ of every atom: Eq. 7 without its factor 1 − ε, at g = γ.
@@ -83,11 +99,14 @@ impl Scorer {
 
     /// 1 − g [B⁻¹]_ii of every atom: its part of the effective dimension of the weighted dictionary.
     pub(super) fn explained(&mut self, atoms: &Atoms, ridge: f64) -> Result<&[f64]> {
-        self.prepare(atoms, ridge)?;
-        self.factoring.inverse_diagonal(&mut self.diagonal);
+        self.weigh(atoms);
+        let matrix = Weighted { kernels: atoms.kernels(), weights: &self.weights };
+        self.packed.factor(&PlusIdentity { matrix, factor: ridge }, WHAT)?;
+        self.inverse.write(&self.packed, &mut self.diagonal);
         let n = atoms.len() as f64;
-        self.work += n.powi(3) / 6.0 + n * n / 2.0;
-        let ridge = ridge + self.factoring.jitter();
+        self.work += n.powi(3) / 3.0 + n * n / 2.0;
+        self.largest_jitter = self.largest_jitter.max(self.packed.jitter());
+        let ridge = ridge + self.packed.jitter();
         self.diagonal.iter_mut().for_each(|d| *d = (1.0 - ridge * *d).clamp(0.0, 1.0));
         Ok(&self.diagonal)
     }
@@ -143,7 +162,34 @@ impl Scorer {
     /// Bytes held.
     pub(super) fn size_bytes(&self) -> usize {
         let vectors = (self.weights.capacity() + self.diagonal.capacity()) * 8;
-        self.factoring.size_bytes() + self.columns.size_bytes() + self.kernels.size_bytes() + vectors
+        let factors = self.packed.size_bytes() + self.inverse.size_bytes() + self.factoring.size_bytes();
+        factors + self.columns.size_bytes() + self.kernels.size_bytes() + vectors
+    }
+}
+
+/// S K_ZZ S, read from the lower triangle of K_ZZ.
+#[derive(Debug, Clone, Copy)]
+struct Weighted<'a> {
+    kernels: MatRef<'a, f64>,
+    weights: &'a [f64],
+}
+
+impl Patches for Weighted<'_> {
+    fn dim(&self) -> usize {
+        self.weights.len()
+    }
+
+    fn diagonal(&self, i: usize) -> f64 {
+        self.kernels[(i, i)] * (self.weights[i] * self.weights[i])
+    }
+
+    #[inline]
+    fn read(&self, row: usize, col: usize, out: &mut Patch) {
+        self.kernels.read(row, col, out);
+        let rows = &self.weights[row.min(self.weights.len())..];
+        for (out, weight) in out.iter_mut().zip(&self.weights[col.min(self.weights.len())..]) {
+            out.iter_mut().zip(rows).for_each(|(out, other)| *out *= other * weight);
+        }
     }
 }
 

@@ -65,7 +65,7 @@ fn bytes_bound_the_atoms_by_the_stated_formula() {
         }
     }
     // Room for an atom, but not for a wide one.
-    let narrow = SqueakOptions { budget_bytes: Some(3000), ..options(Schedule::PerPoint) };
+    let narrow = SqueakOptions { budget_bytes: Some(23_000), ..options(Schedule::PerPoint) };
     for wide in [oracle::normal_rows(30, 50, 1), sparse_copy(&oracle::normal_rows(30, 50, 1))] {
         let found = Squeak::new(narrow.clone()).unwrap().insert(wide.rows()).unwrap_err();
         assert!(matches!(found, Error::InvalidParam { name: "budget-bytes", .. }), "{found}");
@@ -96,6 +96,11 @@ fn the_bytes_held_are_never_more_than_the_budget_and_not_far_below() {
                 let held = squeak.report().unwrap().bytes;
                 assert!(held <= bytes, "{schedule:?}, {start} rows: {held} of {bytes}");
             }
+            // After a merge, whatever both together took.
+            let mut other = Squeak::new(SqueakOptions { seed: 9, ..squeak.options().clone() }).unwrap();
+            other.insert(rows.rows().slice(0, length / 2)).unwrap();
+            let merged = squeak.clone().merge(other).unwrap();
+            assert!(merged.report().unwrap().bytes <= bytes, "{schedule:?}, merged");
             let report = squeak.report().unwrap();
             assert!(report.leverage_ridge > 1e-4 && report.bytes > bytes / 2, "{schedule:?}: {report:?}");
         }

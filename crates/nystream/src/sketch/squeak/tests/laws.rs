@@ -98,8 +98,7 @@ fn the_bordered_factor_is_that_of_the_atoms() {
         squeak.insert(block.rows().slice(start, start + 16)).unwrap();
         if let Some((lower, ridge, jitter)) = squeak.scorer.factor() {
             let mut fresh = Scorer::default();
-            let mut out = Vec::new();
-            fresh.of_atoms(&squeak.atoms, ridge, &mut out).unwrap();
+            fresh.of_rows(&squeak.options.kernel, &squeak.atoms, block.rows().slice(0, 1), ridge).unwrap();
             let (expected, ..) = fresh.factor().unwrap();
             assert_eq!(jitter, 0.0);
             for j in 0..squeak.atoms() {
