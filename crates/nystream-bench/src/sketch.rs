@@ -8,7 +8,8 @@
 //! Multiply-adds of scoring n atoms: n³/6 for the Cholesky factor, n³/6 for its triangular inverse, n²/2 for the diagonal of the
 //! inverse ([`Squeak::scoring_work`]: a block is scored twice, once more where γ rises); b·n·d for the inner products of the
 //! kernel of b rows that join; two operations each. Nothing is counted for exponentials, draws or moving numbers. They are
-//! compared with the rate of a matrix product ([`crate::machine`]) on as many threads, measured before and after.
+//! compared with the rate of a matrix product ([`crate::machine`]) on as many threads: a stream is cut into pieces, products
+//! are timed between them, the faster of those before and after counts, and the share is the median over the pieces.
 
 use nystream::kernel::Kernel;
 use nystream::rows::Rows;
@@ -18,7 +19,7 @@ use nystream::source::{OpenOptions, RecordBlock, open};
 use crate::Outcome;
 use crate::machine::{Product, threads};
 use crate::table::{Table, seconds, verdict};
-use crate::timing::timed;
+use crate::timing::{median, timed};
 
 const COLS: usize = 10;
 /// The longest stream, unless asked otherwise; the others have a tenth and a hundredth.
@@ -28,6 +29,9 @@ const BLOCK: usize = 512; // about as many rows as atoms: the products are large
 /// γ at the start.
 const LEVERAGE_RIDGE: f64 = 0.05;
 const THREADS: usize = 2;
+/// Pieces of a stream, and the seconds of products between them.
+const PIECES: usize = 20;
+const PRODUCTS: f64 = 0.2;
 /// Rows that single rows are timed on.
 const SINGLE_ROWS: usize = 40;
 /// Rows that blocks are timed on beside single rows.
@@ -88,18 +92,27 @@ fn lengths(data: &Data, rows: usize) -> Outcome {
     let mut share = 0.0;
     for length in [rows / 100, rows / 10, rows] {
         let mut squeak = Squeak::new(options(Schedule::Blocks { rows: BLOCK })?)?;
-        let mut kernels = 0.0;
-        let before = product.rate(0.5);
-        let (time, outcome) = timed(|| -> nystream::Result<()> {
-            for start in (0..length).step_by(BLOCK) {
-                let end = (start + BLOCK).min(length);
-                kernels += kernel_work(squeak.atoms(), end - start);
-                squeak.insert(data.rows(start, end)?)?;
-            }
-            squeak.flush()
-        });
-        outcome?;
-        share = 2.0 * (kernels + squeak.scoring_work()) / time / before.max(product.rate(0.5));
+        let piece = length.div_ceil(PIECES).next_multiple_of(BLOCK);
+        let (mut time, mut shares) = (0.0, Vec::new());
+        let mut before = product.rate(PRODUCTS);
+        for start in (0..length).step_by(piece) {
+            let end = (start + piece).min(length);
+            let (mut kernels, scored) = (0.0, squeak.scoring_work());
+            let (seconds, outcome) = timed(|| -> nystream::Result<()> {
+                for start in (start..end).step_by(BLOCK) {
+                    let end = (start + BLOCK).min(end);
+                    kernels += kernel_work(squeak.atoms(), end - start);
+                    squeak.insert(data.rows(start, end)?)?;
+                }
+                if end == length { squeak.flush() } else { Ok(()) }
+            });
+            outcome?;
+            time += seconds;
+            let after = product.rate(PRODUCTS);
+            shares.push(2.0 * (kernels + squeak.scoring_work() - scored) / seconds / before.max(after));
+            before = after;
+        }
+        share = median(&mut shares);
         let report = squeak.report()?;
         table.row([
             length.to_string(),

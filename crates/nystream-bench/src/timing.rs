@@ -21,6 +21,12 @@ pub fn fastest_within(seconds: f64, mut task: impl FnMut()) -> f64 {
     }
 }
 
+/// The middle one, the upper of two.
+pub fn median(numbers: &mut [f64]) -> f64 {
+    numbers.sort_by(f64::total_cmp);
+    numbers.get(numbers.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
 /// Waits until the threads of the peer's last product have stopped spinning, or they would slow ours.
 pub fn settle() {
     std::thread::sleep(Duration::from_millis(500));

@@ -10,9 +10,9 @@
 use faer::{MatMut, MatRef};
 use pulp::Simd;
 
+use super::PARALLEL_WORK;
 use super::cholesky::JITTERS;
 use super::gram::GramSum;
-use super::PARALLEL_WORK;
 use super::packed_rows::{BLOCK, DEPTH, PANEL, write_panels};
 use super::packed_solve::{Block, PANELS, PackedTriangle, start};
 use super::rank_update::{OnPanels, STRIP, on_panels};
@@ -36,7 +36,7 @@ pub trait Patches {
     fn diagonal(&self, i: usize) -> f64;
 
     /// Writes all entries from a row and a column on, zeros past the last. The row is a multiple of 8, the column of 24, and
-    /// entries above the diagonal may be anything.
+    /// entries above the diagonal may be anything. Best `#[inline(always)]`: it is called from code for wide registers.
     fn read(&self, row: usize, col: usize, out: &mut Patch);
 }
 
@@ -58,7 +58,7 @@ impl<M: Patches> Patches for PlusIdentity<M> {
         self.matrix.diagonal(i) + self.factor
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
         self.matrix.read(row, col, out);
         let diagonal = row.max(col)..self.dim().min(row + STRIP).min(col + BLOCK);
@@ -75,7 +75,7 @@ impl Patches for &GramSum {
         GramSum::diagonal(self, i)
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
         let held = self.patch(row, col);
         out.iter_mut().zip(held).for_each(|(out, held)| *out = *held);
@@ -93,7 +93,7 @@ impl Patches for MatRef<'_, f64> {
         self[(i, i)]
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
         let (rows, cols) = (STRIP.min(self.nrows().saturating_sub(row)), BLOCK.min(self.ncols().saturating_sub(col)));
         for (out, column) in out.iter_mut().zip(self.subcols(col.min(self.ncols()), cols).col_iter()) {
@@ -340,6 +340,18 @@ fn rest_of<S: Simd, const V: usize>(
     rest
 }
 
+/// A patch in panels, as the left of a product has them.
+#[inline(always)]
+pub(super) fn panels(patch: &Patch) -> [[[f64; PANEL]; BLOCK]; STRIP / PANEL] {
+    let mut panels = [[[0.0; PANEL]; BLOCK]; STRIP / PANEL];
+    for (k, column) in patch.iter().enumerate() {
+        for (panel, numbers) in panels.iter_mut().zip(column.as_chunks::<PANEL>().0) {
+            panel[k] = *numbers;
+        }
+    }
+    panels
+}
+
 /// The columns above a block's square of 8 rows of block `h`, whose panels are `own`.
 #[inline(always)]
 fn solve_strip<S: Simd, const V: usize>(
@@ -356,8 +368,7 @@ fn solve_strip<S: Simd, const V: usize>(
         return;
     }
     let rest = rest_of::<S, V>(simd, matrix, block, h, strip, own);
-    let panel = |a: usize| std::array::from_fn(|k| std::array::from_fn(|q| rest[k][a * PANEL + q]));
-    let solved = block.solve::<S, V, 2>(simd, &[panel(0), panel(1)]);
+    let solved = block.solve::<S, V, 2>(simd, &panels(&rest));
     for a in 0..2 {
         let panel = &mut own[(2 * strip + a) * length + block.first..][..BLOCK];
         for (out, solved) in panel.iter_mut().zip(&solved) {

@@ -7,7 +7,7 @@ use pulp::Simd;
 
 use super::PARALLEL_WORK;
 use super::aligned::Aligned;
-use super::packed_cholesky::{PackedFactoring, in_turn_or_at_once};
+use super::packed_cholesky::{PackedFactoring, in_turn_or_at_once, panels};
 use super::packed_rows::{BLOCK, DEPTH, PANEL};
 use super::packed_solve::{Block, PANELS, PackedTriangle};
 use super::rank_update::{OnPanels, STRIP, on_panels};
@@ -129,8 +129,7 @@ fn solve_strip<S: Simd, const V: usize>(
         let diagonal = panel % PANELS * PANEL;
         (0..STRIP).for_each(|i| known[diagonal + i][i] += 1.0);
     }
-    let panels = |a: usize| std::array::from_fn(|k| std::array::from_fn(|q| known[k][a * PANEL + q]));
-    let solved = block.solve::<S, V, 2>(simd, &[panels(0), panels(1)]);
+    let solved = block.solve::<S, V, 2>(simd, &panels(&known));
     for a in 0..2 {
         let panel = &mut own[a * rows + block.first - begin..][..BLOCK];
         for (out, solved) in panel.iter_mut().zip(&solved) {

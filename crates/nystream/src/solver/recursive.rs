@@ -327,7 +327,7 @@ impl Patches for Regularised<'_> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
         let (atoms, Regulariser { ridge, matrix }) = (self.sums.gram.dim(), self.regulariser);
         let sum = &self.sums.gram;

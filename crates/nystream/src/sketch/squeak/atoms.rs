@@ -1,6 +1,6 @@
 //! The points held, what is known of each, and the kernel values between them.
 
-use faer::Mat;
+use faer::{Mat, MatMut};
 
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
 use crate::random::Generator;
@@ -127,9 +127,8 @@ impl Atoms {
         let unmoved = kept.iter().enumerate().take_while(|(to, from)| to == *from).count();
         for (to, &from) in kept.iter().enumerate() {
             // Every number moves up or to the left, over places that were already read.
-            for row in to.max(unmoved)..kept.len() {
-                self.kernels[(row, to)] = self.kernels[(kept[row], from)];
-            }
+            let first = to.max(unmoved);
+            move_within(self.kernels.as_mut(), (from, &kept[first..]), (to, first));
         }
     }
 
@@ -146,4 +145,16 @@ impl Atoms {
         let kernels = self.kernels.nrows() * self.kernels.ncols() * 8;
         self.rows.size_bytes() + self.standing.capacity() * size_of::<Standing>() + kernels
     }
+}
+
+/// Moves the entries of some rows, in order, of a column to the rows from one on of a column before it or of itself.
+fn move_within(matrix: MatMut<'_, f64>, (from, rows): (usize, &[usize]), (to, first): (usize, usize)) {
+    let (mut left, mut right) = matrix.split_at_col_mut(from);
+    let mut source = right.as_mut().col_mut(0);
+    if to == from {
+        (first..).zip(rows).for_each(|(to, &row)| source[to] = source[row]);
+        return;
+    }
+    let target = left.as_mut().col_mut(to).subrows_mut(first, rows.len());
+    target.iter_mut().zip(rows).for_each(|(target, &row)| *target = source[row]);
 }

@@ -183,7 +183,7 @@ impl Patches for Weighted<'_> {
         self.kernels[(i, i)] * (self.weights[i] * self.weights[i])
     }
 
-    #[inline]
+    #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
         self.kernels.read(row, col, out);
         let rows = &self.weights[row.min(self.weights.len())..];
