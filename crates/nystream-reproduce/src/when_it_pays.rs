@@ -14,7 +14,7 @@ pub(crate) const MINUTES: u32 = 10;
 
 const TRAIN: usize = 1500;
 const TEST: usize = 1000;
-const SEEDS: u64 = 5;
+const SEEDS: u64 = 40;
 const SIZES: [usize; 3] = [50, 100, 200];
 /// How many times uniform sampling's error SQUEAK's may be where scores cannot help.
 const NO_WORSE: f64 = 1.05;

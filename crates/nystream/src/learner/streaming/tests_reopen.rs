@@ -2,6 +2,7 @@
 
 use super::tests::{COLS, bytes, feed, options, stream};
 use super::{Reopen, StreamingOptions, StreamingRidge};
+use crate::fit::Bandwidth;
 use crate::persist::Container;
 
 /// Rows of which all from `moved` on come from a region of their own, with the same function there.
@@ -101,4 +102,18 @@ fn sorted_rows_are_not_forgotten_when_atoms_change() {
         assert!(with.1 < 1.5 * without.1 && with.2 < 1.5 * without.2, "{seed}: {with:?} {without:?}");
     }
     assert!(changes > 0, "atoms never changed: the test shows nothing");
+}
+
+/// Atoms for a few hundred rows that come from elsewhere for once would be taken from where thousands are.
+#[test]
+fn an_excursion_does_not_take_the_atoms_of_all_other_rows() {
+    let (mut data, codes) = stream(12_000, 4);
+    data[8000 * COLS..8400 * COLS].iter_mut().for_each(|v| *v += 12.0);
+    // Narrow: what one atom spans, no other does.
+    let narrow = StreamingOptions { bandwidth: Bandwidth::Fixed(1.0), ..options(20) };
+    let (with, out) = run(&narrow, &data, &codes);
+    let status = with.status().unwrap();
+    assert_eq!(status.changes, 0, "{status:?}");
+    let (_, without) = run(&StreamingOptions { reopen: Reopen::Off, ..narrow }, &data, &codes);
+    assert_eq!(out, without);
 }

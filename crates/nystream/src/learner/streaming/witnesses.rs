@@ -44,6 +44,11 @@ impl Witnesses {
         self.header
     }
 
+    /// How many rows that were offered each one kept stands for.
+    pub fn spacing(&self) -> f64 {
+        self.header.spacing as f64
+    }
+
     /// The rows, the oldest first; none before the first.
     pub fn rows(&self) -> Option<Rows<'_>> {
         self.rows.as_ref().filter(|rows| !rows.is_empty()).map(RowBlock::rows)
