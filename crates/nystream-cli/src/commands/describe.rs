@@ -6,6 +6,7 @@ use nystream::Error;
 use nystream::fit::SavedSketch;
 use nystream::learner::StreamPass;
 use nystream::learner::streaming::Status;
+use nystream::preprocess::Preprocessor;
 use nystream::sketch::{Schedule, SequentialDictionary, SketchReport};
 use nystream::solver::Ridge;
 use serde_json::json;
@@ -109,6 +110,13 @@ pub fn put_changes(report: &mut Report, status: &Status) {
 /// Rounded: more digits would say nothing.
 pub fn rows_per_second(rows: u64, time: Duration) -> f64 {
     (rows as f64 / time.as_secs_f64().max(1e-9)).round()
+}
+
+/// Adds how many features the rows of a dictionary have, and the columns that are none because they are targets, so that who has
+/// data without a target sees that its last column was taken for one.
+pub fn put_columns(report: &mut Report, preprocessor: &Preprocessor) {
+    report.put("features", preprocessor.feature_count());
+    report.put("target", preprocessor.target_names().join(", "));
 }
 
 /// Adds a sequential dictionary's account of itself, with its settings.

@@ -44,6 +44,7 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     }
     if file.kind == "sketch" {
         let saved = SavedSketch::from_container(file)?;
+        report.put("target", saved.preprocessor().target_names().join(", "));
         put_columns(&mut report, saved.preprocessor());
         put_sketch(&mut report, &saved, &saved.sketch().report()?);
         report.put("seed", saved.sketch().seed());

@@ -11,7 +11,7 @@ use nystream::learner::streaming::KIND;
 use nystream::persist::Container;
 use nystream::sketch::SequentialDictionary;
 
-use super::describe::{put_sketch, put_stream};
+use super::describe::{put_columns, put_sketch, put_stream};
 use crate::args::Common;
 use crate::files::Files;
 use crate::memory::peak_bytes;
@@ -93,6 +93,7 @@ fn merge_sketches(args: &MergeArgs, files: Vec<Container>) -> nystream::Result<R
     let mut report = Report::new();
     report.put("saved", args.out.display().to_string());
     report.put("merged", count);
+    put_columns(&mut report, merged.preprocessor());
     put_sketch(&mut report, &merged, &merged.sketch().report()?);
     if let Some((a, b)) = shared {
         let (a, b) = (a.display(), b.display());

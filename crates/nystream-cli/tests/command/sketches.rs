@@ -29,6 +29,8 @@ fn every_method_reports_its_keys_and_keeps_its_budget() {
         let report = folder.json(&format!("sketch data.csv --method {method} {options}"));
         for key in [
             "rows",
+            "features",
+            "target",
             "budget",
             "atoms",
             "copies",
@@ -71,7 +73,17 @@ fn every_method_reports_its_keys_and_keeps_its_budget() {
             assert!(picture.contains(words), "{method}: {words}");
         }
         let inside = folder.json("inspect s.nys");
-        for key in ["method", "rows", "atoms", "leverage_ridge", "effective_dim", "captured", "bandwidth"] {
+        for key in [
+            "method",
+            "rows",
+            "features",
+            "target",
+            "atoms",
+            "leverage_ridge",
+            "effective_dim",
+            "captured",
+            "bandwidth",
+        ] {
             assert_eq!(inside[key], report[key], "{method}: {key}");
         }
         assert_eq!(inside["feature_names"], "a, b");

@@ -8,6 +8,7 @@ use nystream::sketch::{DictionaryMethod, DictionaryOptions, build, check_guarant
 
 use super::{SAMPLE, SketchArgs};
 use crate::args::{Common, fit_options};
+use crate::commands::describe::put_columns;
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
 use crate::plot::leverage_profile;
@@ -70,6 +71,7 @@ pub fn run(args: &SketchArgs, method: DictionaryMethod, common: &Common) -> Outc
     report.put("method", method.to_string());
     report.put("rows", first.preprocessor.rows());
     report.put("rows_used", rows.len());
+    put_columns(&mut report, &first.preprocessor);
     report.put("budget", budget);
     report.put("atoms", dictionary.len());
     report.put("kernel", kernel.name());

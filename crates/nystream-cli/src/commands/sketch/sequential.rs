@@ -11,7 +11,7 @@ use nystream::sketch::{DictionaryMethod, SequentialDictionary, check_guarantee};
 use super::matching::require_matching;
 use super::{SAMPLE, SketchArgs};
 use crate::args::{Common, fit_options};
-use crate::commands::describe::put_sketch;
+use crate::commands::describe::{put_columns, put_sketch};
 use crate::memory::peak_bytes;
 use crate::output::{Outcome, check_writable, show, write_text};
 use crate::plot::{dictionary_growth, side_by_side};
@@ -72,6 +72,7 @@ pub fn run(args: &SketchArgs, method: DictionaryMethod, common: &Common) -> Outc
     if before > 0 {
         report.put("rows_read", read);
     }
+    put_columns(&mut report, saved.preprocessor());
     put_sketch(&mut report, &saved, &account);
     if let Some(check) = &check {
         report.put("bound_holds", check.bound_holds);
