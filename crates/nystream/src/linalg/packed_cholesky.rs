@@ -7,105 +7,23 @@
 //! the matrix after every few columns reads and writes it all again. Rows are found independently of each other, 24 to a task,
 //! and those that are finished beside the others, so no thread waits for a diagonal. Nothing depends on the number of threads.
 
-use faer::{MatMut, MatRef};
+use faer::MatMut;
 use pulp::Simd;
 
 use super::PARALLEL_WORK;
 use super::cholesky::JITTERS;
-use super::gram::GramSum;
 use super::packed_rows::{BLOCK, DEPTH, PANEL, write_panels};
 use super::packed_solve::{Block, PANELS, PackedTriangle, start};
+use super::packed_vectors::{Backward, Forward};
+use super::patches::{Patch, Patches};
 use super::rank_update::{OnPanels, STRIP, on_panels};
 use crate::error::{Error, Result};
 
 /// Blocks of rows that are found together.
 const TOGETHER: usize = 2;
 
-/// Some of the lower triangle of a symmetric matrix: of each of 24 columns, 8 rows.
-pub type Patch = [[f64; STRIP]; BLOCK];
-
 /// A square on the diagonal, column by column.
 type Square = [[f64; BLOCK]; BLOCK];
-
-/// A symmetric matrix that is read a patch at a time.
-pub trait Patches {
-    /// Number of rows.
-    fn dim(&self) -> usize;
-
-    /// An entry of the diagonal.
-    fn diagonal(&self, i: usize) -> f64;
-
-    /// Writes all entries from a row and a column on, zeros past the last. The row is a multiple of 8, the column of 24, and
-    /// entries above the diagonal may be anything. Best `#[inline(always)]`: it is called from code for wide registers.
-    fn read(&self, row: usize, col: usize, out: &mut Patch);
-}
-
-/// A matrix and a multiple of the identity.
-#[derive(Debug, Clone, Copy)]
-pub struct PlusIdentity<M> {
-    /// The matrix.
-    pub matrix: M,
-    /// Times the identity.
-    pub factor: f64,
-}
-
-impl<M: Patches> Patches for PlusIdentity<M> {
-    fn dim(&self) -> usize {
-        self.matrix.dim()
-    }
-
-    fn diagonal(&self, i: usize) -> f64 {
-        self.matrix.diagonal(i) + self.factor
-    }
-
-    #[inline(always)]
-    fn read(&self, row: usize, col: usize, out: &mut Patch) {
-        self.matrix.read(row, col, out);
-        let diagonal = row.max(col)..self.dim().min(row + STRIP).min(col + BLOCK);
-        diagonal.for_each(|i| out[i - col][i - row] += self.factor);
-    }
-}
-
-impl Patches for &GramSum {
-    fn dim(&self) -> usize {
-        GramSum::dim(self)
-    }
-
-    fn diagonal(&self, i: usize) -> f64 {
-        GramSum::diagonal(self, i)
-    }
-
-    #[inline(always)]
-    fn read(&self, row: usize, col: usize, out: &mut Patch) {
-        let held = self.patch(row, col);
-        out.iter_mut().zip(held).for_each(|(out, held)| *out = *held);
-        out[held.len()..].fill([0.0; STRIP]);
-    }
-}
-
-/// Of which only the lower triangle is read; best column-major.
-impl Patches for MatRef<'_, f64> {
-    fn dim(&self) -> usize {
-        self.nrows()
-    }
-
-    fn diagonal(&self, i: usize) -> f64 {
-        self[(i, i)]
-    }
-
-    #[inline(always)]
-    fn read(&self, row: usize, col: usize, out: &mut Patch) {
-        let (rows, cols) = (STRIP.min(self.nrows().saturating_sub(row)), BLOCK.min(self.ncols().saturating_sub(col)));
-        for (out, column) in out.iter_mut().zip(self.subcols(col.min(self.ncols()), cols).col_iter()) {
-            let column = column.subrows(row.min(self.nrows()), rows);
-            match column.try_as_col_major().and_then(|column| column.as_slice().first_chunk()) {
-                Some(whole) => *out = *whole,
-                None => *out = std::array::from_fn(|i| if i < rows { column[i] } else { 0.0 }),
-            }
-        }
-        out[cols..].fill([0.0; STRIP]);
-    }
-}
 
 /// The Cholesky factor of the matrix given last, packed; its memory is kept for the next one.
 #[derive(Debug, Clone, Default)]
@@ -453,83 +371,10 @@ fn minus<S: Simd, const V: usize>(
     out
 }
 
-/// x ← L⁻¹x.
-struct Forward<'a> {
-    triangle: &'a PackedTriangle,
-    x: &'a mut [f64],
-}
-
-impl OnPanels for Forward<'_> {
-    #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, _: S) {
-        let Self { triangle, x } = self;
-        for g in 0..triangle.dim.div_ceil(BLOCK) {
-            let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
-            let (known, x) = x.split_at_mut(first);
-            let rows = BLOCK.min(x.len());
-            let mut rest = [0.0; BLOCK];
-            rest[..rows].copy_from_slice(&x[..rows]);
-            let panels = || triangle.block(g).chunks_exact(length);
-            for (rest, panel) in rest.as_chunks_mut::<PANEL>().0.iter_mut().zip(panels()) {
-                // Several sums side by side: one alone would wait for itself.
-                let mut sums = [[0.0; PANEL]; 4];
-                let (numbers, more) = panel[..first].as_chunks::<4>();
-                for (numbers, known) in numbers.iter().zip(known.as_chunks::<4>().0) {
-                    for (sums, (numbers, known)) in sums.iter_mut().zip(numbers.iter().zip(known)) {
-                        (0..PANEL).for_each(|q| sums[q] += numbers[q] * known);
-                    }
-                }
-                debug_assert!(more.is_empty());
-                (0..PANEL).for_each(|q| rest[q] -= (sums[0][q] + sums[1][q]) + (sums[2][q] + sums[3][q]));
-            }
-            let mut solved = [0.0; BLOCK];
-            for (out, panel) in solved.as_chunks_mut::<PANEL>().0.iter_mut().zip(panels()) {
-                for (numbers, rest) in panel[first..].iter().zip(&rest) {
-                    (0..PANEL).for_each(|q| out[q] += numbers[q] * rest);
-                }
-            }
-            x[..rows].copy_from_slice(&solved[..rows]);
-        }
-    }
-}
-
-/// x ← L⁻ᵀx.
-struct Backward<'a> {
-    triangle: &'a PackedTriangle,
-    x: &'a mut [f64],
-}
-
-impl OnPanels for Backward<'_> {
-    #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, _: S) {
-        let Self { triangle, x } = self;
-        for g in (0..triangle.dim.div_ceil(BLOCK)).rev() {
-            let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
-            let (before, x) = x.split_at_mut(first);
-            let rows = BLOCK.min(x.len());
-            let mut rest = [0.0; BLOCK];
-            rest[..rows].copy_from_slice(&x[..rows]);
-            let panels = || triangle.block(g).chunks_exact(length).zip(rest.as_chunks::<PANEL>().0);
-            let mut solved = [0.0; BLOCK];
-            for (panel, rest) in panels() {
-                for (out, numbers) in solved.iter_mut().zip(&panel[first..]) {
-                    *out += numbers.iter().zip(rest).map(|(a, b)| a * b).sum::<f64>();
-                }
-            }
-            x[..rows].copy_from_slice(&solved[..rows]);
-            let solved = solved.as_chunks::<PANEL>().0;
-            for (panel, solved) in triangle.block(g).chunks_exact(length).zip(solved) {
-                for (out, numbers) in before.iter_mut().zip(panel) {
-                    *out -= numbers.iter().zip(solved).map(|(a, b)| a * b).sum::<f64>();
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Cholesky;
+    use super::super::patches::PlusIdentity;
+    use super::super::{Cholesky, GramSum};
     use super::*;
     use crate::random::Generator;
     use faer::Mat;
