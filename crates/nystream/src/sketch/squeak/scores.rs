@@ -101,7 +101,7 @@ impl Scorer {
     pub(super) fn explained(&mut self, atoms: &Atoms, ridge: f64) -> Result<&[f64]> {
         self.weigh(atoms);
         let matrix = Weighted { kernels: atoms.kernels(), weights: &self.weights };
-        self.packed.factor(&PlusIdentity { matrix, factor: ridge }, WHAT)?;
+        self.packed.factor_in_parallel(&PlusIdentity { matrix, factor: ridge }, WHAT)?;
         self.inverse.write(&self.packed, &mut self.diagonal);
         let n = atoms.len() as f64;
         self.work += n.powi(3) / 3.0 + n * n / 2.0;
