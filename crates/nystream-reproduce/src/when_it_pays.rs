@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn a_small_contest_gives_every_method_the_same_number_of_atoms() {
         let findings = run_sized(Seeds { first: 0, count: 2 }, 300, 100, &[40], &mut |_| {}).unwrap();
-        assert!(findings.to_markdown().contains("2 seeds (fewer than the usual 5)"));
+        assert!(findings.to_markdown().contains("2 seeds (fewer than the usual 40)"));
         assert_eq!(findings.all_verdicts().count(), 4);
         for set in findings.data["sets"].as_array().unwrap() {
             let methods = set["sizes"][0]["methods"].as_array().unwrap();
