@@ -218,10 +218,9 @@ struct Finish<'a> {
 impl<M: Patches> OnPanels for Part<'_, M> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
-        let Self { wave, own, first, last, finish } = self;
+        let Self { wave, own, first, last, mut finish } = self;
         let (matrix, begin) = (wave.matrix, start(first));
         let (from, to) = (wave.first, if finish.is_some() { last } else { wave.last });
-        let mut finish = finish;
         for g in from..to {
             if let Some(finish) = finish.as_mut().filter(|_| g >= first) {
                 let own = &mut own[start(g) - begin..start(g + 1) - begin];
@@ -300,11 +299,8 @@ fn solve_strip<S: Simd, const V: usize>(
     }
     let rest = rest_of::<S, V>(simd, matrix, block, h, strip, own);
     let solved = block.solve::<S, V, 2>(simd, &panels(&rest));
-    for a in 0..2 {
-        let panel = &mut own[(2 * strip + a) * length + block.first..][..BLOCK];
-        for (out, solved) in panel.iter_mut().zip(&solved) {
-            out.copy_from_slice(&solved[a * PANEL..(a + 1) * PANEL]);
-        }
+    for (a, panel) in panels(&solved).iter().enumerate() {
+        own[(2 * strip + a) * length + block.first..][..BLOCK].copy_from_slice(panel);
     }
 }
 

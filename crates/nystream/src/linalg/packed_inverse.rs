@@ -130,11 +130,8 @@ fn solve_strip<S: Simd, const V: usize>(
         (0..STRIP).for_each(|i| known[diagonal + i][i] += 1.0);
     }
     let solved = block.solve::<S, V, 2>(simd, &panels(&known));
-    for a in 0..2 {
-        let panel = &mut own[a * rows + block.first - begin..][..BLOCK];
-        for (out, solved) in panel.iter_mut().zip(&solved) {
-            out.copy_from_slice(&solved[a * PANEL..(a + 1) * PANEL]);
-        }
+    for (a, panel) in panels(&solved).iter().enumerate() {
+        own[a * rows + block.first - begin..][..BLOCK].copy_from_slice(panel);
     }
     solved
 }
