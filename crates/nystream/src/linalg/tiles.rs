@@ -6,6 +6,7 @@
 //!
 //! Vectors are copied to memory that is filled up with zeros to whole tiles, and begins where a line of the cache does.
 
+use faer::MatRef;
 use pulp::Simd;
 
 use super::aligned::Aligned;
@@ -43,6 +44,18 @@ fn rows_of_triangle(tiles: &[Tile], groups: usize) -> impl Iterator<Item = &[Til
 }
 
 impl TiledTriangle {
+    /// The lower triangle of a matrix.
+    pub(crate) fn of(matrix: MatRef<'_, f64>) -> Self {
+        let mut triangle = Self::default();
+        let mut row = Vec::new();
+        for i in 0..matrix.nrows() {
+            row.clear();
+            row.extend((0..=i).map(|j| matrix[(i, j)]));
+            triangle.push(&row);
+        }
+        triangle
+    }
+
     /// Adds a row, up to the diagonal.
     ///
     /// # Panics
@@ -79,6 +92,25 @@ impl TiledTriangle {
         vectorised(Twice { rows, x: &self.x, factor: 1.0, sums: &mut self.sums, squares: &mut squares });
         out.copy_from_slice(&self.sums.as_flattened()[..self.len]);
         squares
+    }
+
+    /// out = Lx.
+    ///
+    /// # Panics
+    /// If `x` or `out` is not of one number a row.
+    pub(crate) fn times(&mut self, x: &[f64], out: &mut [f64]) {
+        self.first(x);
+        out.copy_from_slice(&self.values.as_flattened()[..self.len]);
+    }
+
+    /// out = Lᵀz.
+    ///
+    /// # Panics
+    /// If `z` or `out` is not of one number a row.
+    pub(crate) fn transposed_times(&mut self, z: &[f64], out: &mut [f64]) {
+        // Beyond them both are zero.
+        self.values.as_flattened_mut()[..self.len].copy_from_slice(z);
+        self.second(out);
     }
 
     /// The first half of [`twice`](Self::twice): xᵀLᵀL x, the same bits.
@@ -134,6 +166,27 @@ impl TiledRows {
         }
         let values = Aligned::zeros(len.div_ceil(SIDE));
         Self { len, width, tiles, sums: Aligned::zeros(parts), x: Aligned::zeros(parts), values }
+    }
+
+    /// Adds a row.
+    ///
+    /// # Panics
+    /// If it is not of one number a column.
+    pub(crate) fn push(&mut self, row: &[f64]) {
+        assert_eq!(row.len(), self.width, "a number per column");
+        let (parts, r) = (self.x.len(), self.len % SIDE);
+        if r == 0 {
+            self.tiles.resize(self.tiles.len() + parts, Tile::default());
+        }
+        let first = self.tiles.len() - parts;
+        for (tile, numbers) in self.tiles[first..].iter_mut().zip(row.chunks(SIDE)) {
+            tile.0[r][..numbers.len()].copy_from_slice(numbers);
+        }
+        self.len += 1;
+        if self.values.len() * SIDE < self.len {
+            // Twice as many as are needed now, so that few rows ask for more.
+            self.values = Aligned::zeros(2 * self.len.div_ceil(SIDE));
+        }
     }
 
     /// Row after row.

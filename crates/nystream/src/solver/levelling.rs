@@ -107,12 +107,6 @@ impl Levelling {
         matmul(block.as_mut(), Accum::Add, along.as_ref(), self.vectors.transpose(), 1.0, par);
     }
 
-    /// v ← Tv of one vector; `along` is memory.
-    pub fn level_one(&self, vector: &mut [f64], along: &mut Vec<f64>) {
-        let dim = self.vectors.nrows();
-        self.apply(MatMut::from_column_major_slice_mut(&mut vector[..dim], 1, dim), along);
-    }
-
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         8 * self.factors.len() * (self.vectors.nrows() + 1)
@@ -153,12 +147,6 @@ mod tests {
         levelling.restore(restored.as_mut());
         levelling.restore(restored.as_mut().transpose_mut());
         assert!((restored - &kernels).norm_max() < 1e-10);
-        // One vector, as a row of a block.
-        let mut vector: Vec<f64> = (0..160).map(|i| kernels[(i, 3)]).collect();
-        levelling.level_one(&mut vector, &mut Vec::new());
-        let mut block = kernels.clone();
-        levelling.apply(block.as_mut(), &mut Vec::new());
-        assert!((0..160).all(|j| (vector[j] - block[(3, j)]).abs() < 1e-13));
     }
 
     #[test]

@@ -249,8 +249,8 @@ impl RecursiveRidge {
         if let Some(whitening) = whitening {
             whitening.transposed_in_place(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
-        let levelling = self.sums.levelling.clone();
-        if let Some(levelling) = &levelling {
+        let levelling = self.sums.levelling.as_deref();
+        if let Some(levelling) = levelling {
             levelling.level(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
         let mut lower = Mat::zeros(self.width(), self.width());

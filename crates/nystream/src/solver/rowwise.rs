@@ -6,11 +6,11 @@
 //! A row of weight w: g = Pv, P −= s g gᵀ with s = 1/(1/w + vᵀg), and the coefficients of the kernels themselves change by
 //! s (y − f(x)) S L_Z⁻ᵀ L⁻ᵀ g (T L⁻ᵀ g where levelled kernels are summed), so that a prediction needs no solve.
 //!
-//! P changes when the next row needs it, in the same reading. A row costs 3.5 m² multiply-adds in four triangular solves
-//! (two if kernels are summed) and one reading of half of P. Rounding errors grow with the rows since the start, so callers
-//! make it anew from sums after every block (see [`RecursiveRidge`](super::RecursiveRidge)).
-
-use std::sync::Arc;
+//! Kernels become v by one lower triangle, W = L⁻¹ L_Z⁻¹ S or L⁻¹, which is made at the start: a product need not wait for one
+//! number after the other, as a solve must. P is never made: with √s g of the rows so far as the rows of H it is I − HᵀH. So a row
+//! that j others came before costs m² + 2jm multiply-adds, two readings of W and one of H, and m numbers more. Rounding errors
+//! grow with the rows since the start, and so does H: callers make it anew from sums after every block (see
+//! [`RecursiveRidge`](super::RecursiveRidge)).
 
 use faer::{Mat, MatRef};
 
@@ -18,7 +18,7 @@ use super::levelling::Levelling;
 use super::loss::Loss;
 use super::whitening::Whitening;
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{Triangle, dot};
+use crate::linalg::{TiledRows, TiledTriangle, dot, lower_quotient};
 use crate::rows::Row;
 
 /// P and the coefficients, with memory for one row.
@@ -26,25 +26,63 @@ use crate::rows::Row;
 pub struct RowwiseRidge {
     kernel: Kernel,
     centres: Centres,
-    /// S and L_Z of the features that are summed; none if kernels are.
-    whitening: Option<(Vec<f64>, Triangle)>,
     /// T, if levelled kernels are summed.
-    levelling: Option<Arc<Levelling>>,
-    /// L.
-    start: Triangle,
-    /// P, but for the last row's change.
-    inverse: Triangle,
-    /// The last row's −s and g.
-    change: (f64, Vec<f64>),
+    levelling: Option<LevelOne>,
+    /// W.
+    whitener: TiledTriangle,
+    /// H.
+    changes: TiledRows,
     /// Coefficients of each output, the constant last.
     coefficients: Vec<Vec<f64>>,
     loss: Loss,
     /// Of a loss with a margin: the coefficients at the start, which say whether a row lies beyond it.
     settled: Vec<Vec<f64>>,
     features: Vec<f64>,
-    solved: Vec<f64>,
+    levelled: Vec<f64>,
+    whitened: Vec<f64>,
     gain: Vec<f64>,
+}
+
+/// T for one vector at a time: v += Q diag(factor − 1) Qᵀv.
+#[derive(Debug, Clone)]
+struct LevelOne {
+    /// Qᵀ.
+    directions: TiledRows,
+    changes: Vec<f64>,
     along: Vec<f64>,
+}
+
+impl LevelOne {
+    fn of(levelling: &Levelling) -> Self {
+        let vectors = levelling.vectors();
+        let numbers: Vec<f64> = vectors.col_iter().flat_map(|column| column.iter()).copied().collect();
+        let changes: Vec<f64> = levelling.factors().iter().map(|factor| factor - 1.0).collect();
+        Self { directions: TiledRows::new(vectors.nrows(), &numbers), along: vec![0.0; changes.len()], changes }
+    }
+
+    fn level(&mut self, vector: &mut [f64]) {
+        self.directions.times(vector, &mut self.along);
+        self.along.iter_mut().zip(&self.changes).for_each(|(v, change)| *v *= change);
+        self.directions.add_transposed_times(&self.along, vector);
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.directions.size_bytes() + 8 * (self.changes.capacity() + self.along.capacity())
+    }
+}
+
+/// L⁻¹ L_Z⁻¹ S with the constant as the last feature, or L⁻¹.
+fn whitener(lower: MatRef<'_, f64>, whitening: Option<&Whitening>) -> TiledTriangle {
+    let width = lower.nrows();
+    let mut matrix = Mat::<f64>::identity(width, width);
+    if let Some(Whitening { weights, factor, .. }) = whitening {
+        matrix.as_mut().submatrix_mut(0, 0, width - 1, width - 1).copy_from(factor.inverse_factor());
+        for (column, weight) in matrix.as_mut().col_iter_mut().zip(weights) {
+            column.iter_mut().for_each(|v| *v *= weight);
+        }
+    }
+    lower_quotient(lower, matrix.as_mut());
+    TiledTriangle::of(matrix.as_ref())
 }
 
 impl RowwiseRidge {
@@ -52,27 +90,24 @@ impl RowwiseRidge {
     pub(super) fn new(
         kernel: Kernel,
         centres: Centres,
-        (whitening, levelling): (Option<&Whitening>, Option<Arc<Levelling>>),
+        (whitening, levelling): (Option<&Whitening>, Option<&Levelling>),
         start: MatRef<'_, f64>,
         coefficients: &Mat<f64>,
     ) -> Self {
         let width = centres.len() + 1;
-        let zeros = vec![0.0; Triangle::padded(width)];
         Self {
             kernel,
             centres,
-            whitening: whitening.map(|map| (map.weights.clone(), Triangle::of(map.factor.factor()))),
-            levelling,
-            start: Triangle::of(start),
-            inverse: Triangle::identity(width),
-            change: (0.0, zeros.clone()),
+            levelling: levelling.map(LevelOne::of),
+            whitener: whitener(start, whitening),
+            changes: TiledRows::new(width, &[]),
             coefficients: coefficients.col_iter().map(|column| column.iter().copied().collect()).collect(),
             loss: Loss::Squared,
             settled: Vec::new(),
             features: vec![1.0; width],
-            solved: zeros.clone(),
-            gain: zeros,
-            along: Vec::new(),
+            levelled: vec![0.0; width],
+            whitened: vec![0.0; width],
+            gain: vec![0.0; width],
         }
     }
 
@@ -98,44 +133,84 @@ impl RowwiseRidge {
         if self.loss != Loss::Squared && settled().zip(codes).all(|(output, code)| self.loss.passes(*code, output)) {
             return;
         }
-        let (atoms, width) = (self.centres.len(), self.features.len());
-        self.solved.fill(0.0);
-        self.solved[..width].copy_from_slice(&self.features);
-        if let Some(levelling) = &self.levelling {
-            levelling.level_one(&mut self.solved, &mut self.along);
+        let atoms = self.centres.len();
+        match &mut self.levelling {
+            Some(levelling) => {
+                self.levelled.copy_from_slice(&self.features);
+                levelling.level(&mut self.levelled[..atoms]);
+                self.whitener.times(&self.levelled, &mut self.whitened);
+            }
+            None => self.whitener.times(&self.features, &mut self.whitened),
         }
-        if let Some((weights, factor)) = &self.whitening {
-            self.solved[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
-            // The constant stands beyond this triangle, where it is the identity.
-            factor.forward(&mut self.solved);
-        }
-        self.start.forward(&mut self.solved);
-        let (step, last) = &mut self.change;
-        self.inverse.update_then_multiply(*step, last, &self.solved, &mut self.gain);
-        let scale = 1.0 / (1.0 / weight + dot(&self.solved, &self.gain));
-        *step = -scale;
-        last.copy_from_slice(&self.gain);
+        self.gain.copy_from_slice(&self.whitened);
+        self.changes.add_gram_times(&self.whitened, -1.0, &mut self.gain);
+        let scale = 1.0 / (1.0 / weight + dot(&self.whitened, &self.gain));
+        let root = scale.sqrt();
+        self.whitened.iter_mut().zip(&self.gain).for_each(|(v, g)| *v = root * g);
+        self.changes.push(&self.whitened);
         // How far each coefficient goes for an error of 1.
-        self.start.backward(&mut self.gain);
-        if let Some((weights, factor)) = &self.whitening {
-            factor.backward(&mut self.gain);
-            self.gain[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
-        }
-        if let Some(levelling) = &self.levelling {
-            levelling.level_one(&mut self.gain, &mut self.along);
+        let direction = &mut self.whitened;
+        self.whitener.transposed_times(&self.gain, direction);
+        if let Some(levelling) = &mut self.levelling {
+            levelling.level(&mut direction[..atoms]);
         }
         for ((coefficients, code), predicted) in self.coefficients.iter_mut().zip(codes).zip(predicted.iter()) {
             let step = scale * (code - predicted);
-            coefficients.iter_mut().zip(&self.gain).for_each(|(c, g)| *c += step * g);
+            coefficients.iter_mut().zip(&*direction).for_each(|(c, d)| *c += step * d);
         }
     }
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        let whitening = self.whitening.as_ref().map_or(0, |(weights, factor)| 8 * weights.len() + factor.size_bytes());
-        let levelling = self.levelling.as_ref().map_or(0, |levelling| levelling.size_bytes());
-        let whitening = whitening + levelling + 8 * self.along.capacity();
-        let vectors = 3 * self.gain.len() + self.features.len() * (1 + self.coefficients.len() + self.settled.len());
-        self.start.size_bytes() + self.inverse.size_bytes() + whitening + 8 * vectors + self.centres.size_bytes()
+        let maps = self.whitener.size_bytes() + self.levelling.as_ref().map_or(0, LevelOne::size_bytes);
+        let vectors = self.features.len() * (4 + self.coefficients.len() + self.settled.len());
+        maps + self.changes.size_bytes() + 8 * vectors + self.centres.size_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Generator;
+
+    #[test]
+    fn one_vector_is_levelled_as_a_row_of_a_block() {
+        let mut rng = Generator::new(5);
+        let data: Vec<f64> = (0..160 * 5).map(|_| rng.normal()).collect();
+        let kernels = Kernel::gaussian(9.0).unwrap().matrix(crate::rows::Rows::dense(&data, 160, 5).unwrap());
+        let levelling = Levelling::of(kernels.as_ref()).unwrap().unwrap();
+        let mut block = kernels.clone();
+        levelling.apply(block.as_mut(), &mut Vec::new());
+        let mut one = LevelOne::of(&levelling);
+        for i in [3, 77] {
+            let mut vector: Vec<f64> = (0..160).map(|j| kernels[(i, j)]).collect();
+            one.level(&mut vector);
+            assert!((0..160).all(|j| (vector[j] - block[(i, j)]).abs() < 1e-13));
+        }
+        assert!((0..160).any(|j| (kernels[(3, j)] - block[(3, j)]).abs() > 0.1));
+    }
+
+    #[test]
+    fn the_whitener_undoes_both_factors() {
+        let mut rng = Generator::new(6);
+        let mut atoms = crate::rows::RowBlock::dense(1);
+        let data: Vec<f64> = (0..9).map(|_| rng.normal()).collect();
+        atoms.extend(crate::rows::Rows::dense(&data, 9, 1).unwrap());
+        let weights = (0..9).map(|i| 1.0 + 0.1 * f64::from(i)).collect();
+        let dictionary = crate::sketch::Dictionary::new(atoms, weights, (0..9).collect(), 1e-3).unwrap();
+        let whitening = Whitening::new(&Kernel::gaussian(1.0).unwrap(), &dictionary, None).unwrap();
+        let lower =
+            Mat::from_fn(10, 10, |i, j| if i > j { rng.normal() } else { f64::from(u8::from(i == j)) * 2.0 });
+        let x: Vec<f64> = (0..10).map(|_| rng.normal()).collect();
+        let mut out = vec![0.0; 10];
+        whitener(lower.as_ref(), Some(&whitening)).times(&x, &mut out);
+        // W⁻¹ of it: S⁻¹L_Z of all but the constant, after L.
+        let features: Vec<f64> = (0..10).map(|i| (0..=i).map(|j| lower[(i, j)] * out[j]).sum()).collect();
+        let to_kernels = whitening.to_kernels();
+        for i in 0..9 {
+            let back: f64 = (0..=i).map(|j| to_kernels[(i, j)] * features[j]).sum();
+            assert!((back - x[i]).abs() < 1e-10, "{i}: {back} {}", x[i]);
+        }
+        assert!((features[9] - x[9]).abs() < 1e-12);
     }
 }

@@ -26,6 +26,26 @@ fn a_triangle_twice_is_the_product_with_its_gram_matrix() {
 }
 
 #[test]
+fn products_with_a_triangle_and_its_transpose_are_those_of_the_matrix() {
+    let mut rng = Generator::new(7);
+    for n in [1, 4, 9, 30] {
+        // What is above the diagonal is not read.
+        let matrix = faer::Mat::from_fn(n, n, |_, _| rng.normal());
+        let mut triangle = TiledTriangle::of(matrix.as_ref());
+        let x: Vec<f64> = (0..n).map(|_| rng.normal()).collect();
+        let (mut times, mut back) = (vec![7.0; n], vec![7.0; n]);
+        triangle.times(&x, &mut times);
+        triangle.transposed_times(&x, &mut back);
+        for i in 0..n {
+            let expected: f64 = (0..=i).map(|j| matrix[(i, j)] * x[j]).sum();
+            assert!((times[i] - expected).abs() < 1e-12);
+            let expected: f64 = (i..n).map(|j| matrix[(j, i)] * x[j]).sum();
+            assert!((back[i] - expected).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
 fn both_products_at_once_are_one_after_the_other() {
     let mut rng = Generator::new(3);
     let mut triangle = TiledTriangle::default();
@@ -49,6 +69,13 @@ fn rows_of_any_shape_come_back_and_add_their_gram_products_on_any_registers() {
         let x: Vec<f64> = (0..width).map(|_| rng.normal()).collect();
         let mut tiled = TiledRows::new(width, &numbers);
         assert_eq!(tiled.numbers(), numbers);
+        let mut pushed = TiledRows::new(width, &[]);
+        numbers.chunks_exact(width).for_each(|row| pushed.push(row));
+        assert!(pushed.numbers() == numbers && pushed.len() == rows);
+        let (mut product, mut expected) = (vec![7.0; rows], vec![8.0; rows]);
+        pushed.times(&x, &mut product);
+        tiled.times(&x, &mut expected);
+        assert_eq!(product, expected);
         let mut out = x.clone();
         tiled.add_gram_times(&x, 0.5, &mut out);
         let (mut plain, parts) = (vec![Part::default(); width.div_ceil(SIDE)], width.div_ceil(SIDE));
