@@ -2,18 +2,22 @@
 //!
 //! Which those are is said by the outputs at the start of the block ([`Loss`]), so that learning need not wait for
 //! predictions. Let T be the rows that are learnt, V = L⁻¹Φ_Tᵀ, I + VᵀV = CCᵀ and z = C⁻¹(y − Φθ)_T. After the first k of
-//! them a row x has the output φᵀθ + g₁z₁ + … + g_k z_k with g = C⁻¹Φ_T A⁻¹φ: the first k entries of g and of z do not
-//! depend on later rows. So a row that is passed over costs a product with W = A⁻¹Φ_Tᵀ = L⁻ᵀV, and no solve with L. Nor need
-//! its kernels be levelled, where those that are learnt are: θ and W are levelled in their place.
+//! them a row x has the output φᵀ(θ + g₁z₁ + … + g_k z_k), the g the rows of C⁻¹Φ_T A⁻¹ = C⁻¹(L⁻ᵀV)ᵀ: the first k of them and of z
+//! do not depend on later rows. So a row that is passed over costs one product of vectors, with θ as it was when its turn
+//! came, and no solve. Nor need its kernels be levelled, where those that are learnt are: θ and the g are levelled in their
+//! place.
 
 use faer::linalg::matmul::matmul;
 use faer::linalg::triangular_solve::{solve_lower_triangular_in_place, solve_upper_triangular_in_place};
-use faer::{Accum, MatMut, MatRef, Par};
+use faer::{Accum, ColRef, MatMut, MatRef, Par};
 
 use super::{Innovations, Learnt, Start, resize};
 use crate::linalg::{PackedFactoring, PackedRows, ReusedMatrix, parallelism};
 use crate::solver::Loss;
 use crate::solver::levelling::Levelling;
+
+/// Columns that are summed side by side: a sum waits for the one before.
+const ABREAST: usize = 4;
 
 /// Which rows of a block are learnt.
 #[derive(Debug, Default)]
@@ -38,18 +42,23 @@ pub(super) struct Passing {
 pub(super) struct Reaching {
     /// L, then C.
     lower: ReusedMatrix,
-    /// Wᵀ.
-    towards: ReusedMatrix,
-    /// g of every row, a column each.
-    reach: ReusedMatrix,
-    /// What W is levelled with.
+    /// (L⁻ᵀV)ᵀ, then the g, a row each.
+    gains: ReusedMatrix,
+    /// What they are levelled with.
     along: Vec<f64>,
+    /// Rows that are not learnt: their places, and how many are learnt before them.
+    passed: Vec<(usize, usize)>,
+    /// What their outputs change by, one after the other for each target.
+    changes: Vec<f64>,
+    /// Sums of the g so far times their z, of a few columns.
+    moved: Vec<[f64; ABREAST]>,
 }
 
 impl Reaching {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        self.lower.size_bytes() + self.towards.size_bytes() + self.reach.size_bytes() + 8 * self.along.capacity()
+        let vectors = self.along.capacity() + 2 * self.passed.capacity() + self.changes.capacity();
+        self.lower.size_bytes() + self.gains.size_bytes() + 8 * (vectors + ABREAST * self.moved.capacity())
     }
 }
 
@@ -122,7 +131,7 @@ impl Passing {
     /// and `errors` z. If there is a levelling, it has not been done to `all`.
     pub fn spread(
         &self,
-        Reaching { lower, towards, reach, along }: &mut Reaching,
+        reaching: &mut Reaching,
         start: &Start,
         (all, levelling): (Learnt, Option<&Levelling>),
         (solved, innovations, errors): (&PackedRows, &PackedFactoring, MatRef<'_, f64>),
@@ -133,30 +142,40 @@ impl Passing {
         if learnt == height {
             return;
         }
-        reach.reshape(learnt, height);
+        reaching.passed.clear();
+        let mut before = 0;
+        for i in 0..height {
+            match self.taught.get(before) {
+                Some(&taught) if taught == i => before += 1,
+                _ => reaching.passed.push((i, before)),
+            }
+        }
+        reaching.changes.clear();
+        reaching.changes.resize(reaching.passed.len() * outputs, 0.0);
         if learnt > 0 {
-            towards.reshape(learnt, width);
-            solved.write_transposed(towards.as_mut());
+            let Reaching { lower, gains, along, .. } = reaching;
+            gains.reshape(learnt, width);
+            solved.write_transposed(gains.as_mut());
             lower.reshape(width, width);
             start.factor.write_lower(lower.as_mut());
             // A single column is not bitwise equal on several threads.
             let par = if learnt == 1 { Par::Seq } else { parallelism(width * width * learnt / 2) };
-            solve_upper_triangular_in_place(lower.as_ref().transpose(), towards.as_mut().transpose_mut(), par);
+            solve_upper_triangular_in_place(lower.as_ref().transpose(), gains.as_mut().transpose_mut(), par);
             if let Some(levelling) = levelling {
-                levelling.apply(towards.as_mut().subcols_mut(0, width - 1), along);
+                levelling.apply(gains.as_mut().subcols_mut(0, width - 1), along);
             }
-            let (features, par) = (all.features.transpose(), parallelism(height * width * learnt));
-            matmul(reach.as_mut(), Accum::Replace, towards.as_ref(), features, 1.0, par);
             lower.reshape(learnt, learnt);
             innovations.write_lower(lower.as_mut());
-            let par = if height == 1 { Par::Seq } else { parallelism(learnt * learnt * height / 2) };
-            solve_lower_triangular_in_place(lower.as_ref(), reach.as_mut(), par);
+            let par = parallelism(learnt * learnt * width / 2);
+            solve_lower_triangular_in_place(lower.as_ref(), gains.as_mut(), par);
+            for t in 0..outputs {
+                reaching.add_changes(all.features, errors.col(t), t);
+            }
         }
         let found = out.clone();
         out.predictions.clear();
         out.variance_factors.clear();
-        let reach = reach.as_ref();
-        let mut before = 0;
+        let (mut before, mut passed) = (0, 0);
         for i in 0..height {
             if self.taught.get(before) == Some(&i) {
                 out.predictions.extend_from_slice(&found.predictions[before * outputs..(before + 1) * outputs]);
@@ -164,15 +183,47 @@ impl Passing {
                 before += 1;
                 continue;
             }
-            let reach = reach.col(i).subrows(0, before);
             for t in 0..outputs {
-                let errors = errors.col(t).subrows(0, before);
-                let change: f64 = reach.iter().zip(errors.iter()).map(|(g, z)| g * z).sum();
+                let change = reaching.changes[t * reaching.passed.len() + passed];
                 out.predictions.push((self.outputs[i * outputs + t] + change) / roots[i]);
             }
             out.variance_factors.push(f64::NAN);
+            passed += 1;
         }
     }
+}
+
+impl Reaching {
+    /// φᵀ(g₁z₁ + … + g_k z_k) of every row that is passed over, for one target.
+    fn add_changes(&mut self, features: MatRef<'_, f64>, errors: ColRef<'_, f64>, target: usize) {
+        let Self { gains, passed, changes, moved, .. } = self;
+        let (gains, width) = (gains.as_ref(), features.ncols());
+        let changes = &mut changes[target * passed.len()..(target + 1) * passed.len()];
+        moved.resize(gains.nrows() + 1, [0.0; ABREAST]);
+        for first in (0..width).step_by(ABREAST) {
+            // Past the last column there is nothing to add.
+            let columns: [_; ABREAST] =
+                std::array::from_fn(|c| (column(gains, first + c), column(features, first + c)));
+            let mut sums = [0.0; ABREAST];
+            for (k, error) in errors.iter().enumerate() {
+                for (sum, (gains, _)) in sums.iter_mut().zip(&columns) {
+                    *sum += error * gains.get(k).copied().unwrap_or(0.0);
+                }
+                moved[k + 1] = sums;
+            }
+            for (change, &(i, before)) in changes.iter_mut().zip(&*passed) {
+                for (moved, (_, features)) in moved[before].iter().zip(&columns) {
+                    *change += features.get(i).copied().unwrap_or(0.0) * moved;
+                }
+            }
+        }
+    }
+}
+
+/// A column of a column-major matrix; nothing past the last.
+fn column(matrix: MatRef<'_, f64>, j: usize) -> &[f64] {
+    let inside = (j < matrix.ncols()).then(|| matrix.col(j));
+    inside.and_then(ColRef::try_as_col_major).map_or(&[], ColRef::as_slice)
 }
 
 /// Some rows of a matrix, column-major.
