@@ -105,11 +105,11 @@ impl Differences<'_> {
             for (p, out) in column.chunks_mut(LANES).enumerate() {
                 let panel = &self.panels[p * cols..(p + 1) * cols];
                 let mut values = if transform.is_radial() {
-                    squared_distances::<FMA>(panel, point)
+                    squared_distances::<FMA, LANES>(panel, point)
                 } else {
-                    products::<FMA>(panel, point)
+                    products::<FMA, LANES>(panel, point)
                 };
-                transform.apply::<FMA, S>(simd, &mut values);
+                transform.apply::<FMA, S, LANES>(simd, &mut values);
                 store(&values, out);
             }
         }
@@ -237,7 +237,7 @@ impl Finish<'_> {
                     let again = |i: usize| squared_distance(Row::Dense(xs.row(p * LANES + i)), point);
                     transform.distances::<FMA>(&mut values, &self.norms[p], self.other[j], out.len(), again);
                 }
-                transform.apply::<FMA, S>(simd, &mut values);
+                transform.apply::<FMA, S, LANES>(simd, &mut values);
                 store(&values, out);
             }
         }

@@ -10,7 +10,7 @@
 
 use pulp::Simd;
 
-use super::vector::{LANES, multiply_add};
+use super::vector::multiply_add;
 
 /// Below this the result is 0: e^SMALLEST is just above the smallest normal number, 2.2e-308.
 pub(super) const SMALLEST: f64 = -708.396_418_532_264;
@@ -57,7 +57,7 @@ pub(super) const ABREAST: usize = 4;
 /// The same, in place, of all lanes. Written with explicit vectors: left to itself, the compiler evaluates one
 /// register after the other, each step waiting for the last.
 #[inline(always)]
-pub(super) fn exp_lanes<const FMA: bool, S: Simd>(simd: S, values: &mut [f64; LANES]) {
+pub(super) fn exp_lanes<const FMA: bool, S: Simd, const N: usize>(simd: S, values: &mut [f64; N]) {
     let (vectors, _) = S::as_mut_simd_f64s(values);
     let (groups, rest) = vectors.as_chunks_mut::<ABREAST>();
     if !FMA || !rest.is_empty() {
@@ -104,7 +104,7 @@ pub(super) fn exp_abreast<S: Simd>(simd: S, x: [S::f64s; ABREAST]) -> [S::f64s; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::vector::{Vectorised, vectorised};
+    use crate::kernel::vector::{LANES, Vectorised, vectorised};
     use proptest::prelude::*;
 
     /// Difference in units in the last place, for two numbers that are normal and above 0.
@@ -117,7 +117,7 @@ mod tests {
     impl Vectorised for Lanewise<'_> {
         #[inline(always)]
         fn run<const FMA: bool, S: Simd>(self, simd: S) {
-            exp_lanes::<FMA, S>(simd, self.0);
+            exp_lanes::<FMA, S, LANES>(simd, self.0);
         }
     }
 

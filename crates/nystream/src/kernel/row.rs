@@ -4,7 +4,7 @@ use super::centres::{Centres, Layout};
 use super::sparse;
 use super::spec::Kernel;
 use super::transform::Transform;
-use super::vector::{LANES, Vectorised, products, squared_distances, store, vectorised};
+use super::vector::{LANES, Lanes, Vectorised, products, squared_distances, store, vectorised};
 use crate::rows::Row;
 use pulp::Simd;
 
@@ -56,13 +56,12 @@ pub(super) fn evaluate<const FMA: bool, S: Simd>(
             let cols = centres.dim();
             for (p, out) in out.chunks_mut(LANES).enumerate() {
                 let panel = &panels[p * cols..(p + 1) * cols];
-                let mut values = if transform.is_radial() {
-                    squared_distances::<FMA>(panel, point)
+                // Most often the last panel is not full.
+                if out.len() > HALF {
+                    against::<FMA, S, LANES>(simd, transform, panel, point, out);
                 } else {
-                    products::<FMA>(panel, point)
-                };
-                transform.apply::<FMA, S>(simd, &mut values);
-                store(&values, out);
+                    against::<FMA, S, HALF>(simd, transform, panel, point, out);
+                }
             }
         }
         (Layout::Panels(panels), Row::Sparse { indices, values }) => {
@@ -70,4 +69,23 @@ pub(super) fn evaluate<const FMA: bool, S: Simd>(
         }
         (Layout::Index(index), x) => sparse::against_index::<FMA, S>(simd, transform, x, centres, index, out),
     }
+}
+
+const HALF: usize = LANES / 2;
+
+/// The kernels of `point` with the first of a panel's points, of which N are evaluated.
+#[inline(always)]
+fn against<const FMA: bool, S: Simd, const N: usize>(
+    simd: S,
+    transform: &Transform,
+    panel: &[Lanes],
+    point: &[f64],
+    out: &mut [f64],
+) {
+    let mut values: [f64; N] = match transform.is_radial() {
+        true => squared_distances::<FMA, N>(panel, point),
+        false => products::<FMA, N>(panel, point),
+    };
+    transform.apply::<FMA, S, N>(simd, &mut values);
+    store(&values, out);
 }

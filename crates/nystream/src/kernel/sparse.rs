@@ -40,7 +40,7 @@ pub(super) fn against_panels<const FMA: bool, S: Simd>(
             }
         }
         distances::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
-        transform.apply::<FMA, S>(simd, &mut sums);
+        transform.apply::<FMA, S, LANES>(simd, &mut sums);
         store(&sums, out);
     }
 }
@@ -62,7 +62,7 @@ pub(super) fn against_index<const FMA: bool, S: Simd>(
         let mut sums = [0.0; LANES];
         sums[..out.len()].copy_from_slice(out);
         distances::<FMA>(transform, x, norm, centres, p, &mut sums, out.len());
-        transform.apply::<FMA, S>(simd, &mut sums);
+        transform.apply::<FMA, S, LANES>(simd, &mut sums);
         store(&sums, out);
     }
 }

@@ -377,9 +377,9 @@ impl SupportTask<'_> {
                 (Store::Panels(panels), Row::Dense(point)) => {
                     let panel = &panels.lanes[p * features..(p + 1) * features];
                     if transform.is_radial() {
-                        squared_distances::<FMA>(panel, point)
+                        squared_distances::<FMA, LANES>(panel, point)
                     } else {
-                        products::<FMA>(panel, point)
+                        products::<FMA, LANES>(panel, point)
                     }
                 }
                 (Store::Panels(panels), Row::Sparse { indices, values }) => {
@@ -402,7 +402,7 @@ impl SupportTask<'_> {
                     sums
                 }
             };
-            transform.apply::<FMA, S>(simd, &mut values);
+            transform.apply::<FMA, S, LANES>(simd, &mut values);
             store(&values, out);
             if let Some(weights) = weights.get(p * LANES..) {
                 add_weighted::<FMA>(&values, weights, out.len(), &mut total);

@@ -81,18 +81,18 @@ impl Transform {
 
     /// Kernel values, in place, of squared distances (radial kernels) or of inner products (the others).
     #[inline(always)]
-    pub(super) fn apply<const FMA: bool, S: Simd>(&self, simd: S, values: &mut [f64; LANES]) {
+    pub(super) fn apply<const FMA: bool, S: Simd, const N: usize>(&self, simd: S, values: &mut [f64; N]) {
         match *self {
             Self::Gaussian { rate } => {
                 each(values, |squared| -squared * rate);
-                exp_lanes::<FMA, S>(simd, values);
+                exp_lanes::<FMA, S, N>(simd, values);
             }
             Self::Laplacian { rate } => {
                 each(values, |squared| -(squared.sqrt() * rate));
-                exp_lanes::<FMA, S>(simd, values);
+                exp_lanes::<FMA, S, N>(simd, values);
             }
-            Self::Matern32 { rate } => matern::<FMA, S>(simd, values, rate, |s| 1.0 + s),
-            Self::Matern52 { rate } => matern::<FMA, S>(simd, values, rate, |s| 1.0 + s + s * s * (1.0 / 3.0)),
+            Self::Matern32 { rate } => matern::<FMA, S, N>(simd, values, rate, |s| 1.0 + s),
+            Self::Matern52 { rate } => matern::<FMA, S, N>(simd, values, rate, |s| 1.0 + s + s * s * (1.0 / 3.0)),
             Self::Polynomial { degree, scale, offset } => {
                 each(values, |product| scale * product + offset);
                 power(values, degree);
@@ -174,22 +174,27 @@ fn within(s: f64) -> f64 {
 
 /// factor(s) exp(−s), s = rate r, in place of r².
 #[inline(always)]
-fn matern<const FMA: bool, S: Simd>(simd: S, values: &mut [f64; LANES], rate: f64, factor: impl Fn(f64) -> f64) {
+fn matern<const FMA: bool, S: Simd, const N: usize>(
+    simd: S,
+    values: &mut [f64; N],
+    rate: f64,
+    factor: impl Fn(f64) -> f64,
+) {
     let mut factors = *values;
     each(&mut factors, |squared| within(squared.sqrt() * rate));
     each(values, |squared| -within(squared.sqrt() * rate));
-    exp_lanes::<FMA, S>(simd, values);
+    exp_lanes::<FMA, S, N>(simd, values);
     each(&mut factors, factor);
-    for i in 0..LANES {
+    for i in 0..N {
         values[i] *= factors[i];
     }
 }
 
 #[inline(always)]
-fn each(values: &mut [f64; LANES], function: impl Fn(f64) -> f64) {
+fn each<const N: usize>(values: &mut [f64; N], function: impl Fn(f64) -> f64) {
     // Into a second array: lanes written in place would have to wait for each other.
-    let mut out = [0.0; LANES];
-    for i in 0..LANES {
+    let mut out = [0.0; N];
+    for i in 0..N {
         out[i] = function(values[i]);
     }
     *values = out;
@@ -197,19 +202,19 @@ fn each(values: &mut [f64; LANES], function: impl Fn(f64) -> f64) {
 
 /// values^exponent by repeated squaring, all lanes at once.
 #[inline(always)]
-fn power(values: &mut [f64; LANES], exponent: u32) {
+fn power<const N: usize>(values: &mut [f64; N], exponent: u32) {
     let mut base = *values;
-    *values = [1.0; LANES];
+    *values = [1.0; N];
     let mut left = exponent;
     while left > 0 {
         if left & 1 == 1 {
-            for i in 0..LANES {
+            for i in 0..N {
                 values[i] *= base[i];
             }
         }
         left >>= 1;
         if left > 0 {
-            for i in 0..LANES {
+            for i in 0..N {
                 base[i] *= base[i];
             }
         }

@@ -18,12 +18,12 @@ impl Lanes {
     pub(super) const ZERO: Self = Self([0.0; LANES]);
 }
 
-/// Squared distances of `point` to 32 points stored feature by feature.
+/// Squared distances of `point` to the first N of 32 points stored feature by feature.
 #[inline(always)]
-pub(super) fn squared_distances<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64; LANES] {
-    let mut sums = [0.0; LANES];
+pub(super) fn squared_distances<const FMA: bool, const N: usize>(panel: &[Lanes], point: &[f64]) -> [f64; N] {
+    let mut sums = [0.0; N];
     for (feature, &value) in panel.iter().zip(point) {
-        for i in 0..LANES {
+        for i in 0..N {
             // This way round the feature is read by the subtraction itself; the other way the loads take
             // registers away from the sums.
             let difference = value - feature.0[i];
@@ -33,12 +33,12 @@ pub(super) fn squared_distances<const FMA: bool>(panel: &[Lanes], point: &[f64])
     sums
 }
 
-/// Inner products of `point` with 32 points stored feature by feature.
+/// Inner products of `point` with the first N of 32 points stored feature by feature.
 #[inline(always)]
-pub(super) fn products<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64; LANES] {
-    let mut sums = [0.0; LANES];
+pub(super) fn products<const FMA: bool, const N: usize>(panel: &[Lanes], point: &[f64]) -> [f64; N] {
+    let mut sums = [0.0; N];
     for (feature, &value) in panel.iter().zip(point) {
-        for i in 0..LANES {
+        for i in 0..N {
             sums[i] = multiply_add::<FMA>(feature.0[i], value, sums[i]);
         }
     }
@@ -49,9 +49,9 @@ pub(super) fn products<const FMA: bool>(panel: &[Lanes], point: &[f64]) -> [f64;
 /// the library's copy would cost as much as several exponentials.
 #[expect(clippy::manual_memcpy, reason = "a loop of known length becomes vector stores")]
 #[inline(always)]
-pub(super) fn store(values: &[f64; LANES], out: &mut [f64]) {
-    if out.len() == LANES {
-        for i in 0..LANES {
+pub(super) fn store<const N: usize>(values: &[f64; N], out: &mut [f64]) {
+    if out.len() == N {
+        for i in 0..N {
             out[i] = values[i];
         }
     } else {

@@ -18,7 +18,7 @@ use super::levelling::Levelling;
 use super::loss::Loss;
 use super::whitening::Whitening;
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{TiledRows, TiledTriangle, dot, lower_quotient};
+use crate::linalg::{TiledRows, TiledTriangle, dot, lower_quotient, times};
 use crate::rows::Row;
 
 /// P and the coefficients, with memory for one row.
@@ -122,7 +122,7 @@ impl RowwiseRidge {
         let atoms = self.centres.len();
         self.kernel.row(row, &self.centres, &mut self.features[..atoms]);
         for (value, coefficients) in out.iter_mut().zip(&self.coefficients) {
-            *value = dot(&self.features, coefficients);
+            times(coefficients, coefficients.len(), &self.features, std::slice::from_mut(value));
         }
     }
 
@@ -199,8 +199,7 @@ mod tests {
         let weights = (0..9).map(|i| 1.0 + 0.1 * f64::from(i)).collect();
         let dictionary = crate::sketch::Dictionary::new(atoms, weights, (0..9).collect(), 1e-3).unwrap();
         let whitening = Whitening::new(&Kernel::gaussian(1.0).unwrap(), &dictionary, None).unwrap();
-        let lower =
-            Mat::from_fn(10, 10, |i, j| if i > j { rng.normal() } else { f64::from(u8::from(i == j)) * 2.0 });
+        let lower = Mat::from_fn(10, 10, |i, j| if i > j { rng.normal() } else { f64::from(u8::from(i == j)) * 2.0 });
         let x: Vec<f64> = (0..10).map(|_| rng.normal()).collect();
         let mut out = vec![0.0; 10];
         whitener(lower.as_ref(), Some(&whitening)).times(&x, &mut out);
