@@ -185,6 +185,10 @@ impl Search<'_> {
                     if !within(&next) {
                         break;
                     }
+                    // The second is for nothing where the first is no better: a small one would have left a thread idle.
+                    if self.trial.is_small(size) {
+                        self.try_ahead([next, next * direction].into_iter().filter(within), size);
+                    }
                     let next_error = self.error(next, size)?;
                     if next_error >= error {
                         break;

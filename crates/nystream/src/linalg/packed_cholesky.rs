@@ -273,13 +273,7 @@ fn rest_of<S: Simd, const V: usize>(
 /// A patch in panels, as the left of a product has them.
 #[inline(always)]
 pub(super) fn panels(patch: &Patch) -> [[[f64; PANEL]; BLOCK]; STRIP / PANEL] {
-    let mut panels = [[[0.0; PANEL]; BLOCK]; STRIP / PANEL];
-    for (k, column) in patch.iter().enumerate() {
-        for (panel, numbers) in panels.iter_mut().zip(column.as_chunks::<PANEL>().0) {
-            panel[k] = *numbers;
-        }
-    }
-    panels
+    std::array::from_fn(|a| std::array::from_fn(|k| patch[k].as_chunks().0[a]))
 }
 
 /// The columns above a block's square of 8 rows of block `h`, whose panels are `own`.

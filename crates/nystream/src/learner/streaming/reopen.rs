@@ -25,7 +25,7 @@ use super::merge::choose_atoms;
 use super::options::{Reopen, StreamingOptions};
 use super::witnesses::{self, Witnesses};
 use crate::error::{Error, Result};
-use crate::kernel::{Centres, Kernel, KernelWorkspace};
+use crate::kernel::{Centres, Kernel};
 use crate::persist::Container;
 use crate::rows::{RowBlock, Rows};
 use crate::sketch::{Dictionary, DictionaryMethod};
@@ -221,7 +221,7 @@ impl Watch {
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
         let rows: usize = [&self.reference, &self.window].into_iter().flatten().map(RowBlock::size_bytes).sum();
-        let map = |map: &Map| 8 * map.whitening.dim() * map.whitening.dim() + map.dictionary.atoms().size_bytes();
+        let map = |map: &Map| map.whitening.size_bytes() + map.dictionary.atoms().size_bytes();
         rows + self.witnesses.size_bytes() + self.map.as_ref().map_or(0, map)
     }
 
@@ -321,9 +321,7 @@ fn left_out(kernel: &Kernel, dictionary: &Dictionary, map: Option<&Whitening>, r
     let made = if map.is_none() { Some(Whitening::new(kernel, dictionary, None)?) } else { None };
     let whitening = map.or(made.as_ref()).ok_or(Error::Internal("features without a map to them"))?;
     let mut features = Mat::zeros(rows.len(), dictionary.len());
-    let centres = Centres::new(dictionary.atoms().rows());
-    kernel.block(rows, &centres, &mut KernelWorkspace::default(), features.as_mut());
-    whitening.apply(features.as_mut());
+    whitening.features(kernel, rows, &Centres::new(dictionary.atoms().rows()), features.as_mut());
     let mut captured = vec![0.0; rows.len()];
     for column in features.col_iter() {
         captured.iter_mut().zip(column.iter()).for_each(|(sum, v)| *sum += v * v);
