@@ -69,6 +69,8 @@ impl StreamingRidge {
             let outcome = self.advance(0, self.next_block(), &mut owed);
             self.owed = owed;
             self.drop_pending(outcome?);
+            // Now, for this row has waited for a block already: the next prediction is to be as quick as any.
+            self.catch_up();
         }
         Ok(())
     }
