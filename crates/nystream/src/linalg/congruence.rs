@@ -49,7 +49,7 @@ pub(super) fn whiten_both_sides(lower: MatRef<'_, f64>, mut matrix: MatMut<'_, f
 }
 
 /// X ← L⁻¹X of a lower triangular matrix X, whose columns have nothing above the diagonal to solve for: m³/3 operations.
-pub(crate) fn lower_quotient(lower: MatRef<'_, f64>, mut matrix: MatMut<'_, f64>) {
+pub(super) fn lower_quotient(lower: MatRef<'_, f64>, mut matrix: MatMut<'_, f64>) {
     let dim = lower.nrows();
     for start in (0..dim).step_by(BLOCK) {
         let (width, rest) = (BLOCK.min(dim - start), dim - start);

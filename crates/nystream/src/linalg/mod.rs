@@ -24,13 +24,14 @@ mod patches;
 mod randomised;
 mod rank_update;
 mod tiles;
+mod triangle;
 mod tridiagonal;
 mod vectorised;
 
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
 pub(crate) use columns::{centre_columns, dot};
-pub(crate) use congruence::{lower_quotient, mirror_lower};
+pub(crate) use congruence::mirror_lower;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
 pub(crate) use fused::{add_gram_times, add_scaled, add_symmetric_times, add_transposed_times, times};
@@ -45,6 +46,7 @@ pub use patches::{Patch, Patches, PlusIdentity};
 pub(crate) use randomised::product;
 pub use randomised::{Svd, TestMatrix};
 pub(crate) use tiles::{TiledRows, TiledTriangle};
+pub(crate) use triangle::Triangle;
 pub use tridiagonal::{ShiftedTridiagonal, Tridiagonal};
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 

@@ -6,7 +6,6 @@
 //!
 //! Vectors are copied to memory that is filled up with zeros to whole tiles, and begins where a line of the cache does.
 
-use faer::MatRef;
 use pulp::Simd;
 
 use super::aligned::Aligned;
@@ -44,18 +43,6 @@ fn rows_of_triangle(tiles: &[Tile], groups: usize) -> impl Iterator<Item = &[Til
 }
 
 impl TiledTriangle {
-    /// The lower triangle of a matrix.
-    pub(crate) fn of(matrix: MatRef<'_, f64>) -> Self {
-        let mut triangle = Self::default();
-        let mut row = Vec::new();
-        for i in 0..matrix.nrows() {
-            row.clear();
-            row.extend((0..=i).map(|j| matrix[(i, j)]));
-            triangle.push(&row);
-        }
-        triangle
-    }
-
     /// Adds a row, up to the diagonal.
     ///
     /// # Panics
@@ -92,25 +79,6 @@ impl TiledTriangle {
         vectorised(Twice { rows, x: &self.x, factor: 1.0, sums: &mut self.sums, squares: &mut squares });
         out.copy_from_slice(&self.sums.as_flattened()[..self.len]);
         squares
-    }
-
-    /// out = Lx.
-    ///
-    /// # Panics
-    /// If `x` or `out` is not of one number a row.
-    pub(crate) fn times(&mut self, x: &[f64], out: &mut [f64]) {
-        self.first(x);
-        out.copy_from_slice(&self.values.as_flattened()[..self.len]);
-    }
-
-    /// out = Lᵀz.
-    ///
-    /// # Panics
-    /// If `z` or `out` is not of one number a row.
-    pub(crate) fn transposed_times(&mut self, z: &[f64], out: &mut [f64]) {
-        // Beyond them both are zero.
-        self.values.as_flattened_mut()[..self.len].copy_from_slice(z);
-        self.second(out);
     }
 
     /// The first half of [`twice`](Self::twice): xᵀLᵀL x, the same bits.

@@ -6,11 +6,11 @@
 //! A row of weight w: g = Pv, P −= s g gᵀ with s = 1/(1/w + vᵀg), and the coefficients of the kernels themselves change by
 //! s (y − f(x)) S L_Z⁻ᵀ L⁻ᵀ g (T L⁻ᵀ g where levelled kernels are summed), so that a prediction needs no solve.
 //!
-//! Kernels become v by one lower triangle, W = L⁻¹ L_Z⁻¹ S or L⁻¹, which is made at the start: a product need not wait for one
-//! number after the other, as a solve must. P is never made: with √s g of the rows so far as the rows of H it is I − HᵀH. So a row
-//! that j others came before costs m² + 2jm multiply-adds, two readings of W and one of H, and m numbers more. Rounding errors
-//! grow with the rows since the start, and so does H: callers make it anew from sums after every block (see
-//! [`RecursiveRidge`](super::RecursiveRidge)).
+//! P is never made: with √s g of the rows so far as the rows of H it is I − HᵀH. So a row that j others came before costs 2jm
+//! multiply-adds beside four triangular solves (two if kernels are summed), one reading of H, and m numbers more. (Products with
+//! the inverse of L_Z L in place of solves took a third less time, but where ridges are near rounding, 1e-10, answers were ten
+//! times as far from those of blocks.) Rounding errors grow with the rows since the start, and so does H: callers make it anew
+//! from sums after every block (see [`RecursiveRidge`](super::RecursiveRidge)).
 
 use faer::{Mat, MatRef};
 
@@ -18,7 +18,7 @@ use super::levelling::Levelling;
 use super::loss::Loss;
 use super::whitening::Whitening;
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{TiledRows, TiledTriangle, dot, lower_quotient, times};
+use crate::linalg::{TiledRows, Triangle, dot, times};
 use crate::rows::Row;
 
 /// P and the coefficients, with memory for one row.
@@ -28,8 +28,10 @@ pub struct RowwiseRidge {
     centres: Centres,
     /// T, if levelled kernels are summed.
     levelling: Option<LevelOne>,
-    /// W.
-    whitener: TiledTriangle,
+    /// S and L_Z of the features that are summed; none if kernels are.
+    whitening: Option<(Vec<f64>, Triangle)>,
+    /// L.
+    start: Triangle,
     /// H.
     changes: TiledRows,
     /// Coefficients of each output, the constant last.
@@ -38,8 +40,8 @@ pub struct RowwiseRidge {
     /// Of a loss with a margin: the coefficients at the start, which say whether a row lies beyond it.
     settled: Vec<Vec<f64>>,
     features: Vec<f64>,
-    levelled: Vec<f64>,
-    whitened: Vec<f64>,
+    /// As long as solves want them.
+    solved: Vec<f64>,
     gain: Vec<f64>,
 }
 
@@ -71,20 +73,6 @@ impl LevelOne {
     }
 }
 
-/// L⁻¹ L_Z⁻¹ S with the constant as the last feature, or L⁻¹.
-fn whitener(lower: MatRef<'_, f64>, whitening: Option<&Whitening>) -> TiledTriangle {
-    let width = lower.nrows();
-    let mut matrix = Mat::<f64>::identity(width, width);
-    if let Some(Whitening { weights, factor, .. }) = whitening {
-        matrix.as_mut().submatrix_mut(0, 0, width - 1, width - 1).copy_from(factor.inverse_factor());
-        for (column, weight) in matrix.as_mut().col_iter_mut().zip(weights) {
-            column.iter_mut().for_each(|v| *v *= weight);
-        }
-    }
-    lower_quotient(lower, matrix.as_mut());
-    TiledTriangle::of(matrix.as_ref())
-}
-
 impl RowwiseRidge {
     /// Starts from L and the coefficients of kernels (atoms + 1 rows, a column an output).
     pub(super) fn new(
@@ -99,15 +87,15 @@ impl RowwiseRidge {
             kernel,
             centres,
             levelling: levelling.map(LevelOne::of),
-            whitener: whitener(start, whitening),
+            whitening: whitening.map(|map| (map.weights.clone(), Triangle::of(map.factor.factor()))),
+            start: Triangle::of(start),
             changes: TiledRows::new(width, &[]),
             coefficients: coefficients.col_iter().map(|column| column.iter().copied().collect()).collect(),
             loss: Loss::Squared,
             settled: Vec::new(),
             features: vec![1.0; width],
-            levelled: vec![0.0; width],
-            whitened: vec![0.0; width],
-            gain: vec![0.0; width],
+            solved: vec![0.0; Triangle::padded(width)],
+            gain: vec![0.0; Triangle::padded(width)],
         }
     }
 
@@ -133,37 +121,46 @@ impl RowwiseRidge {
         if self.loss != Loss::Squared && settled().zip(codes).all(|(output, code)| self.loss.passes(*code, output)) {
             return;
         }
-        let atoms = self.centres.len();
-        match &mut self.levelling {
-            Some(levelling) => {
-                self.levelled.copy_from_slice(&self.features);
-                levelling.level(&mut self.levelled[..atoms]);
-                self.whitener.times(&self.levelled, &mut self.whitened);
-            }
-            None => self.whitener.times(&self.features, &mut self.whitened),
-        }
-        self.gain.copy_from_slice(&self.whitened);
-        self.changes.add_gram_times(&self.whitened, -1.0, &mut self.gain);
-        let scale = 1.0 / (1.0 / weight + dot(&self.whitened, &self.gain));
-        let root = scale.sqrt();
-        self.whitened.iter_mut().zip(&self.gain).for_each(|(v, g)| *v = root * g);
-        self.changes.push(&self.whitened);
-        // How far each coefficient goes for an error of 1.
-        let direction = &mut self.whitened;
-        self.whitener.transposed_times(&self.gain, direction);
+        let (atoms, width) = (self.centres.len(), self.features.len());
+        self.solved.fill(0.0);
+        self.solved[..width].copy_from_slice(&self.features);
         if let Some(levelling) = &mut self.levelling {
-            levelling.level(&mut direction[..atoms]);
+            levelling.level(&mut self.solved[..atoms]);
+        }
+        if let Some((weights, factor)) = &self.whitening {
+            self.solved[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
+            // The constant stands beyond this triangle, where it is the identity.
+            factor.forward(&mut self.solved);
+        }
+        self.start.forward(&mut self.solved);
+        let (solved, gain) = (&mut self.solved[..width], &mut self.gain);
+        gain.fill(0.0);
+        gain[..width].copy_from_slice(solved);
+        self.changes.add_gram_times(solved, -1.0, &mut gain[..width]);
+        let scale = 1.0 / (1.0 / weight + dot(solved, &gain[..width]));
+        let root = scale.sqrt();
+        solved.iter_mut().zip(&*gain).for_each(|(v, g)| *v = root * g);
+        self.changes.push(solved);
+        // How far each coefficient goes for an error of 1.
+        self.start.backward(gain);
+        if let Some((weights, factor)) = &self.whitening {
+            factor.backward(gain);
+            gain[..atoms].iter_mut().zip(weights).for_each(|(v, w)| *v *= w);
+        }
+        if let Some(levelling) = &mut self.levelling {
+            levelling.level(&mut gain[..atoms]);
         }
         for ((coefficients, code), predicted) in self.coefficients.iter_mut().zip(codes).zip(predicted.iter()) {
             let step = scale * (code - predicted);
-            coefficients.iter_mut().zip(&*direction).for_each(|(c, d)| *c += step * d);
+            coefficients.iter_mut().zip(&*gain).for_each(|(c, g)| *c += step * g);
         }
     }
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        let maps = self.whitener.size_bytes() + self.levelling.as_ref().map_or(0, LevelOne::size_bytes);
-        let vectors = self.features.len() * (4 + self.coefficients.len() + self.settled.len());
+        let whitening = self.whitening.as_ref().map_or(0, |(weights, factor)| 8 * weights.len() + factor.size_bytes());
+        let maps = self.start.size_bytes() + whitening + self.levelling.as_ref().map_or(0, LevelOne::size_bytes);
+        let vectors = 2 * self.gain.len() + self.features.len() * (1 + self.coefficients.len() + self.settled.len());
         maps + self.changes.size_bytes() + 8 * vectors + self.centres.size_bytes()
     }
 }
@@ -188,28 +185,5 @@ mod tests {
             assert!((0..160).all(|j| (vector[j] - block[(i, j)]).abs() < 1e-13));
         }
         assert!((0..160).any(|j| (kernels[(3, j)] - block[(3, j)]).abs() > 0.1));
-    }
-
-    #[test]
-    fn the_whitener_undoes_both_factors() {
-        let mut rng = Generator::new(6);
-        let mut atoms = crate::rows::RowBlock::dense(1);
-        let data: Vec<f64> = (0..9).map(|_| rng.normal()).collect();
-        atoms.extend(crate::rows::Rows::dense(&data, 9, 1).unwrap());
-        let weights = (0..9).map(|i| 1.0 + 0.1 * f64::from(i)).collect();
-        let dictionary = crate::sketch::Dictionary::new(atoms, weights, (0..9).collect(), 1e-3).unwrap();
-        let whitening = Whitening::new(&Kernel::gaussian(1.0).unwrap(), &dictionary, None).unwrap();
-        let lower = Mat::from_fn(10, 10, |i, j| if i > j { rng.normal() } else { f64::from(u8::from(i == j)) * 2.0 });
-        let x: Vec<f64> = (0..10).map(|_| rng.normal()).collect();
-        let mut out = vec![0.0; 10];
-        whitener(lower.as_ref(), Some(&whitening)).times(&x, &mut out);
-        // W⁻¹ of it: S⁻¹L_Z of all but the constant, after L.
-        let features: Vec<f64> = (0..10).map(|i| (0..=i).map(|j| lower[(i, j)] * out[j]).sum()).collect();
-        let to_kernels = whitening.to_kernels();
-        for i in 0..9 {
-            let back: f64 = (0..=i).map(|j| to_kernels[(i, j)] * features[j]).sum();
-            assert!((back - x[i]).abs() < 1e-10, "{i}: {back} {}", x[i]);
-        }
-        assert!((features[9] - x[9]).abs() < 1e-12);
     }
 }
