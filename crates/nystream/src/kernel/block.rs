@@ -14,6 +14,7 @@ use super::sparse::RowWise;
 use super::spec::Kernel;
 use super::transform::{Norms, Transform};
 use super::vector::vectorised;
+use crate::linalg::is_undivided;
 use crate::rows::{RowBlock, Rows};
 
 /// Blocks of fewer kernel values are not worth handing to other threads.
@@ -62,7 +63,7 @@ impl Kernel {
 
         let transform = Transform::new(self);
         let threads = rayon::current_num_threads();
-        let serial = threads == 1 || xs.len() * centres.len() < PARALLEL_VALUES;
+        let serial = threads == 1 || xs.len() * centres.len() < PARALLEL_VALUES || is_undivided();
         let height = if serial { LONE_TILE } else { TILE };
         let tiles = xs.len().div_ceil(height);
         let shares = if serial { 1 } else { tiles.min(SHARES * threads) };

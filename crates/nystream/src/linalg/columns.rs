@@ -3,7 +3,7 @@
 use faer::{Mat, MatRef};
 use rayon::prelude::*;
 
-use super::PARALLEL_WORK;
+use super::is_divided;
 
 /// Sums that run side by side, so that additions need not wait for each other.
 const CHAINS: usize = 16;
@@ -25,7 +25,7 @@ pub fn add_column_products(block: MatRef<'_, f64>, vectors: MatRef<'_, f64>, sum
     };
     if width == 0 {
         block.col_iter().zip(sums).for_each(|(c, sum)| *sum += c.iter().sum::<f64>());
-    } else if block.nrows() * block.ncols() * (width + 1) < PARALLEL_WORK {
+    } else if !is_divided(block.nrows() * block.ncols() * (width + 1)) {
         sums.iter_mut().zip(products.chunks_exact_mut(width)).enumerate().for_each(one);
     } else {
         sums.par_iter_mut().zip(products.par_chunks_exact_mut(width)).with_min_len(32).enumerate().for_each(one);

@@ -7,7 +7,7 @@
 use faer::{Mat, MatMut, MatRef};
 use rayon::prelude::*;
 
-use super::PARALLEL_WORK;
+use super::is_divided;
 use super::packed_rows::{BLOCK, PackedRows};
 use super::rank_update::{Area, STRIP, add_products};
 use crate::error::{Error, Result};
@@ -74,7 +74,7 @@ impl GramSum {
 
     /// Whether rows are worth handing to other threads.
     fn parallel(&self, rows: usize) -> bool {
-        rows * self.dim * self.dim / 2 >= PARALLEL_WORK
+        is_divided(rows * self.dim * self.dim / 2)
     }
 
     /// [`add`](Self::add) of rows that are packed already.
@@ -99,6 +99,28 @@ impl GramSum {
             tile.data.iter_mut().zip(&more.data).for_each(|(a, b)| *a += b);
         }
         Ok(())
+    }
+
+    /// ΦᵀΦ of a block of rows, without memory for more.
+    pub fn of_rows(block: MatRef<'_, f64>) -> Self {
+        let mut sum = Self::new(block.ncols());
+        sum.add(block);
+        sum.packed = PackedRows::default();
+        sum
+    }
+
+    /// Adds a multiple of another sum of the same size.
+    pub fn add_scaled(&mut self, other: &Self, factor: f64) {
+        for (tile, more) in self.tiles.iter_mut().zip(&other.tiles) {
+            tile.data.iter_mut().zip(&more.data).for_each(|(a, b)| *a += factor * b);
+        }
+    }
+
+    /// Adds a number to every entry of the diagonal.
+    pub fn add_to_diagonal(&mut self, value: f64) {
+        for Tile { area, data } in self.tiles.iter_mut().filter(|tile| tile.area.row == tile.area.col) {
+            (0..area.width).for_each(|i| data[area.place(i, i)] += value);
+        }
     }
 
     /// Zero again, of `dim × dim`, in the same memory.
@@ -210,6 +232,11 @@ impl GramSum {
             }
         }
         out
+    }
+
+    /// Bytes of a sum of this size.
+    pub fn bytes_of(dim: usize) -> usize {
+        tiles(dim, |_| Vec::new()).iter().map(|tile| 8 * tile.area.size()).sum()
     }
 
     /// Bytes held.

@@ -23,6 +23,7 @@ mod packed_vectors;
 mod patches;
 mod randomised;
 mod rank_update;
+mod reflected;
 mod tiles;
 mod triangle;
 mod tridiagonal;
@@ -45,6 +46,7 @@ pub use packed_solve::PackedTriangle;
 pub use patches::{Patch, Patches, PlusIdentity};
 pub(crate) use randomised::product;
 pub use randomised::{Svd, TestMatrix};
+pub use reflected::{MOST_ROWS, NewRows, ReflectedFactor, Reflecting, Wave};
 pub(crate) use tiles::{TiledRows, TiledTriangle};
 pub(crate) use triangle::Triangle;
 pub use tridiagonal::{ShiftedTridiagonal, Tridiagonal};
@@ -62,12 +64,32 @@ const PARALLEL_FAER: usize = 1 << 22;
 thread_local! {
     /// Tasks that share the threads with the one running here, itself among them.
     static SIDE_BY_SIDE: Cell<usize> = const { Cell::new(1) };
+    /// Whether the task running here stays on its thread.
+    static UNDIVIDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether a task of this many multiply-adds may be handed to other threads in parts.
+fn is_divided(work: usize) -> bool {
+    work >= PARALLEL_WORK && !is_undivided()
+}
+
+/// Whether the task running here stays on its thread.
+pub(crate) fn is_undivided() -> bool {
+    UNDIVIDED.get()
+}
+
+/// Runs a task that stays on its thread: one that others wait for, and that must not take up another meanwhile.
+pub(crate) fn undivided<T>(task: impl FnOnce() -> T) -> T {
+    let before = UNDIVIDED.replace(true);
+    let result = task();
+    UNDIVIDED.set(before);
+    result
 }
 
 /// Threads for a task of this many multiply-adds.
 pub(crate) fn parallelism(work: usize) -> Par {
     let threads = rayon::current_num_threads() / SIDE_BY_SIDE.get();
-    if work < PARALLEL_FAER || threads <= 1 { Par::Seq } else { Par::rayon(threads) }
+    if work < PARALLEL_FAER || threads <= 1 || is_undivided() { Par::Seq } else { Par::rayon(threads) }
 }
 
 /// Runs two tasks of about the same size at once, each on half of the threads: faer's parallel products wait for each

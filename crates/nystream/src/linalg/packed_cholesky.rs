@@ -10,8 +10,8 @@
 use faer::MatMut;
 use pulp::Simd;
 
-use super::PARALLEL_WORK;
 use super::cholesky::JITTERS;
+use super::is_divided;
 use super::packed_rows::{BLOCK, DEPTH, PANEL, write_panels};
 use super::packed_solve::{Block, PANELS, PackedTriangle, start};
 use super::packed_vectors::{Backward, Forward};
@@ -42,7 +42,7 @@ impl PackedFactoring {
 
     /// The same on all threads. Not beside other work of theirs, for a thread that waits for a part may take up some of that.
     pub fn factor_in_parallel(&mut self, matrix: &(impl Patches + Sync), what: &'static str) -> Result<()> {
-        self.factor_with(matrix, what, matrix.dim().pow(3) / 6 >= PARALLEL_WORK)
+        self.factor_with(matrix, what, is_divided(matrix.dim().pow(3) / 6))
     }
 
     fn factor_with(&mut self, matrix: &(impl Patches + Sync), what: &'static str, parallel: bool) -> Result<()> {

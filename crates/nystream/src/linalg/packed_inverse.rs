@@ -5,7 +5,7 @@
 
 use pulp::Simd;
 
-use super::PARALLEL_WORK;
+use super::is_divided;
 use super::aligned::Aligned;
 use super::packed_cholesky::{PackedFactoring, in_turn_or_at_once, panels};
 use super::packed_rows::{BLOCK, DEPTH, PANEL};
@@ -35,7 +35,7 @@ impl InverseDiagonal {
         }
         out.clear();
         out.resize(dim, 0.0);
-        let parallel = dim.pow(3) / 6 >= PARALLEL_WORK;
+        let parallel = is_divided(dim.pow(3) / 6);
         let (columns, _) = self.columns.split_at_mut(needed);
         Groups { triangle, first: 0, last: groups, columns, out }.pass(parallel, &|group| on_panels(group));
     }

@@ -10,7 +10,7 @@ use faer::{ColMut, MatMut, MatRef};
 use pulp::Simd;
 use rayon::prelude::*;
 
-use super::PARALLEL_WORK;
+use super::is_divided;
 use super::vectorised::{Vectorised, multiply_add, vectorised};
 
 /// Columns of a panel.
@@ -215,7 +215,7 @@ impl PackedRows {
         };
         let work = self.rows * self.dim * (count + 1);
         let (sums, products) = (sums.par_chunks_mut(PANEL), products.par_chunks_mut((PANEL * count).max(1)));
-        let least = if work < PARALLEL_WORK { self.dim } else { PANELS };
+        let least = if !is_divided(work) { self.dim } else { PANELS };
         if count == 0 {
             sums.with_min_len(least.max(1)).enumerate().for_each(|(p, sums)| panel((p, (sums, &mut []))));
         } else {

@@ -9,8 +9,8 @@ use faer::MatRef;
 use pulp::Simd;
 use rayon::prelude::*;
 
-use super::PARALLEL_WORK;
 use super::aligned::Aligned;
+use super::is_divided;
 use super::packed_rows::{BLOCK, PANEL, PackedRows};
 use super::rank_update::{OnPanels, STRIP, add_columns, on_panels};
 
@@ -71,7 +71,7 @@ impl PackedTriangle {
             let b = b.subrows(first, (GROUP * PANEL).min(columns - first));
             on_panels(Solve { triangle: self, b, depth, parts });
         };
-        if columns * dim * dim / 2 >= PARALLEL_WORK {
+        if is_divided(columns * dim * dim / 2) {
             groups.into_par_iter().with_max_len(1).enumerate().for_each(solve);
         } else {
             groups.into_iter().enumerate().for_each(solve);

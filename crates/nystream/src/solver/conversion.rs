@@ -154,7 +154,7 @@ impl NystromSums {
         Self {
             whitening,
             levelling,
-            gram: GramSum::from_matrix(gram.as_ref()),
+            gram: GramSum::from_matrix(gram.as_ref()).into(),
             feature_sum: beside.col(outputs).iter().copied().collect(),
             cross: (0..self.cross.len()).map(|i| beside[(i / outputs, i % outputs)]).collect(),
             target_sum: self.target_sum.clone(),

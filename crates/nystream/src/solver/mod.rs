@@ -20,6 +20,7 @@ mod recursive;
 mod rowwise;
 mod saving;
 mod settings;
+mod summed;
 mod whitening;
 
 pub use bandwidth::{SAMPLE as BANDWIDTH_SAMPLE, alignment_bandwidth, alignment_grid, median_bandwidth};

@@ -120,7 +120,7 @@ pub fn move_sums(
     Ok(NystromSums {
         whitening: new_whitening.map(Arc::new),
         levelling: None,
-        gram: GramSum::from_matrix(gram.as_ref()),
+        gram: GramSum::from_matrix(gram.as_ref()).into(),
         feature_sum: beside.col(outputs).iter().copied().collect(),
         cross: (0..new * outputs).map(|i| beside[(i / outputs, i % outputs)]).collect(),
         target_sum: sums.target_sum.clone(),

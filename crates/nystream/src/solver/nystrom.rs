@@ -24,6 +24,7 @@ use super::gcv::{GcvChoice, RidgePath};
 use super::keeping::Rounding;
 use super::levelling::Levelling;
 use super::settings::{Ridge, SolverOptions};
+use super::summed::SummedGram;
 use super::whitening::{Whitening, scale_both_sides};
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel};
@@ -38,7 +39,7 @@ pub struct NystromSums {
     pub(super) whitening: Option<Arc<Whitening>>,
     /// What turns kernels into the levelled kernels that are summed, where neither they nor features are.
     pub(super) levelling: Option<Arc<Levelling>>,
-    pub(super) gram: GramSum,
+    pub(super) gram: SummedGram,
     pub(super) feature_sum: Vec<f64>,
     /// Σφy, all targets of a feature together.
     pub(super) cross: Vec<f64>,
@@ -116,7 +117,7 @@ impl NystromSums {
         Self {
             whitening: whitening.map(Arc::new),
             levelling: None,
-            gram: GramSum::new(atoms),
+            gram: GramSum::new(atoms).into(),
             feature_sum: vec![0.0; atoms],
             cross: vec![0.0; atoms * targets],
             target_sum: vec![0.0; targets],
@@ -183,9 +184,15 @@ impl NystromSums {
     /// Adds rows of features, each with its targets times the root of its weight; the last column of `block` holds the
     /// roots themselves. `energy` is Σw k(x,x).
     pub fn add_weighted(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
-        let (features, roots) = (block.subcols(0, self.gram.dim()), block.col(self.gram.dim()));
-        let (atoms, outputs) = (self.gram.dim(), targets.ncols());
-        self.gram.add(features);
+        let atoms = self.gram.dim();
+        self.gram.add(block.subcols(0, atoms));
+        self.add_beside(block, targets, energy);
+    }
+
+    /// [`add_weighted`](Self::add_weighted) of rows that went to a factor instead of Σφφᵀ.
+    pub(super) fn add_beside(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
+        let (atoms, outputs) = (self.feature_sum.len(), targets.ncols());
+        let (features, roots) = (block.subcols(0, atoms), block.col(atoms));
         // One reading of the block for Σφy and Σφ: the roots stand beside the targets.
         let beside =
             Mat::from_fn(block.nrows(), outputs + 1, |i, t| if t < outputs { targets[(i, t)] } else { roots[i] });

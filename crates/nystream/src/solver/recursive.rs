@@ -10,31 +10,41 @@
 //! A row of weight w counts as √w φ and √w y, and its error comes out times √w. A block of b rows costs b m² + b² m/2 +
 //! m³/6 multiply-adds beside its kernels: least a row at b = m/√3. Half of it, the predictions, needs nothing of the
 //! other half, the sums and the next factor, so that two threads share the work without waiting for each other ([`line`]).
+//! With many atoms rows go to the factor itself ([`turns`]), and the sums are what it implies; not if rows have weights, for those
+//! of a stream that fades change the sums after every block.
 
 mod line;
 mod loading;
 mod passing;
 mod predicting;
+mod turns;
 
-use faer::{ColRef, Mat, MatRef};
+use std::sync::Arc;
+
+use faer::{ColRef, Mat, MatMut, MatRef};
 
 pub use self::line::Block;
 use self::line::{Line, Outcome, Works};
 use self::loading::Features;
 use self::predicting::Predicting;
+use self::turns::{Worker, take_up};
 use super::loss::Loss;
 use super::nystrom::NystromSums;
 use super::rowwise::RowwiseRidge;
+use super::summed::Implied;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::{Centres, Kernel};
-use crate::linalg::{GramSum, PackedFactoring, Patch, Patches, PlusIdentity};
+use crate::linalg::{GramSum, PackedFactoring, Patch, Patches, PlusIdentity, ReflectedFactor};
 use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
 /// Precision of the intercept before any row, in rows: it is not penalised, but must have a value. Far smaller, and the
 /// first block would lose digits to it.
 const INTERCEPT_PRIOR: f64 = 1e-4;
+
+/// Features from which on rows go to the factor itself.
+const REFLECTED_WIDTH: usize = 500;
 
 /// Sums over a stream, and the solution from them that the next block starts with.
 #[derive(Debug)]
@@ -43,16 +53,17 @@ pub struct RecursiveRidge {
     dictionary: Dictionary,
     centres: Centres,
     /// R where kernels are summed, levelled or not; none where features are, and it is the identity.
-    regulariser: Option<GramSum>,
+    regulariser: Option<Arc<GramSum>>,
     sums: NystromSums,
     ridge: f64,
     loss: Loss,
     start: Start,
     predicting: Predicting,
     works: Works,
+    workers: Vec<Worker>,
 }
 
-/// L and θ at the start of a block.
+/// L and θ at the start of a block. L is not, where rows went to another factor: that of the sums.
 #[derive(Debug)]
 struct Start {
     factor: PackedFactoring,
@@ -106,8 +117,11 @@ impl RecursiveRidge {
     /// Goes on from sums over the same atoms.
     pub fn from_sums(kernel: Kernel, dictionary: Dictionary, sums: NystromSums, ridge: f64) -> Result<Self> {
         let centres = Centres::new(dictionary.atoms().rows());
-        let regulariser = in_tiles(&sums, &kernel, &dictionary);
-        let (start, predicting, works) = Default::default();
+        let regulariser = match sums.gram.implied() {
+            Some(implied) => implied.regulariser.clone(),
+            None => in_tiles(&sums, &kernel, &dictionary),
+        };
+        let (start, predicting, works, workers) = Default::default();
         let mut learner = Self {
             kernel,
             dictionary,
@@ -119,8 +133,12 @@ impl RecursiveRidge {
             start,
             predicting,
             works,
+            workers,
         };
-        learner.restart()?;
+        match learner.sums.gram.implied() {
+            Some(_) => learner.solve_implied(),
+            None => learner.restart()?,
+        }
         Ok(learner)
     }
 
@@ -186,9 +204,23 @@ impl RecursiveRidge {
         self.restart()
     }
 
+    /// Factors the sums and solves anew.
     fn restart(&mut self) -> Result<()> {
-        let regulariser = Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() };
+        // Sums that a factor implied are sums from here on.
+        let _: &mut GramSum = &mut self.sums.gram;
+        let regulariser = Regulariser { ridge: self.ridge, matrix: self.regulariser.as_deref() };
         self.start.make(&self.sums, regulariser)
+    }
+
+    /// θ from the factor that rows went to.
+    fn solve_implied(&mut self) {
+        let Some(Implied { factor, .. }) = self.sums.gram.implied() else { return };
+        self.start.theta = factor.values();
+        for column in self.start.theta.col_iter_mut() {
+            if let Some(column) = column.try_as_col_major_mut() {
+                factor.backward_in_place(column.as_slice_mut());
+            }
+        }
     }
 
     /// Predictions of rows from all rows so far, row-major.
@@ -220,11 +252,18 @@ impl RecursiveRidge {
     pub fn advance_all(&mut self, blocks: &[Block], upcoming: &[Rows], out: &mut Innovations) -> Result<()> {
         out.predictions.clear();
         out.variance_factors.clear();
+        let plain = blocks.iter().all(|block| block.weights.is_none());
+        if plain && self.loss == Loss::Squared && self.width() >= REFLECTED_WIDTH {
+            return self.take_up(blocks, out);
+        }
+        if self.sums.gram.implied().is_some() {
+            self.restart()?;
+        }
         let mut rest = blocks;
         while !rest.is_empty() {
             let line = Line {
                 make: Features::of(&self.kernel, &self.centres, &self.sums),
-                regulariser: Regulariser { ridge: self.ridge, matrix: self.regulariser.as_ref() },
+                regulariser: Regulariser { ridge: self.ridge, matrix: self.regulariser.as_deref() },
                 loss: self.loss,
                 sums: &mut self.sums,
                 predicting: &mut self.predicting,
@@ -242,6 +281,34 @@ impl RecursiveRidge {
         Ok(())
     }
 
+    /// [`advance_all`](Self::advance_all) of rows that go to the factor itself.
+    fn take_up(&mut self, blocks: &[Block], out: &mut Innovations) -> Result<()> {
+        self.works.forget_ahead();
+        let implied = self.sums.gram.take().unwrap_or_else(|| {
+            let mut values = Mat::zeros(self.width(), self.sums.targets());
+            self.start.values(&self.sums, values.as_mut());
+            let factor = Arc::new(ReflectedFactor::new(self.lower().as_ref(), values.as_ref()));
+            let (ridge, jitter) = (self.ridge, self.start.factor.jitter());
+            Implied { factor, ridge, regulariser: self.regulariser.clone(), jitter }
+        });
+        let Implied { mut factor, ridge, regulariser, jitter } = implied;
+        let make = Features::of(&self.kernel, &self.centres, &self.sums);
+        take_up(make, Arc::make_mut(&mut factor), &mut self.sums, &mut self.workers, blocks, out)?;
+        self.sums.gram.imply(Implied { factor, ridge, regulariser, jitter });
+        self.solve_implied();
+        Ok(())
+    }
+
+    /// L.
+    fn lower(&self) -> Mat<f64> {
+        let mut lower = Mat::zeros(self.width(), self.width());
+        match self.sums.gram.implied() {
+            Some(implied) => implied.factor.write_lower(lower.as_mut()),
+            None => self.start.factor.write_lower(lower.as_mut()),
+        }
+        lower
+    }
+
     /// The same learner, a row at a time from here on.
     pub fn rowwise(&self) -> RowwiseRidge {
         let whitening = self.sums.whitening();
@@ -253,8 +320,7 @@ impl RecursiveRidge {
         if let Some(levelling) = levelling {
             levelling.level(coefficients.as_mut().subrows_mut(0, self.dictionary.len()));
         }
-        let mut lower = Mat::zeros(self.width(), self.width());
-        self.start.factor.write_lower(lower.as_mut());
+        let lower = self.lower();
         RowwiseRidge::new(self.kernel, self.centres.clone(), (whitening, levelling), lower.as_ref(), &coefficients)
             .with_loss(self.loss)
     }
@@ -279,11 +345,12 @@ impl RecursiveRidge {
         let square = |matrix: &Mat<f64>| 8 * matrix.nrows() * matrix.ncols();
         let start = |start: &Start| start.factor.size_bytes() + square(&start.theta);
         atoms
-            + self.regulariser.as_ref().map_or(0, GramSum::size_bytes)
+            + self.regulariser.as_ref().map_or(0, |regulariser| regulariser.size_bytes())
             + self.sums.size_bytes()
             + start(&self.start)
             + self.predicting.size_bytes()
             + self.works.size_bytes(self.width(), self.sums.targets(), self.loss)
+            + self.workers.iter().map(Worker::size_bytes).sum::<usize>()
     }
 
     fn width(&self) -> usize {
@@ -296,8 +363,8 @@ fn resize(buffer: &mut Vec<f64>, len: usize) {
 }
 
 /// R where kernels are summed; none where features are.
-fn in_tiles(sums: &NystromSums, kernel: &Kernel, dictionary: &Dictionary) -> Option<GramSum> {
-    (!sums.is_whitened()).then(|| GramSum::from_matrix(sums.regulariser(kernel, dictionary).as_ref()))
+pub(super) fn in_tiles(sums: &NystromSums, kernel: &Kernel, dictionary: &Dictionary) -> Option<Arc<GramSum>> {
+    (!sums.is_whitened()).then(|| Arc::new(GramSum::from_matrix(sums.regulariser(kernel, dictionary).as_ref())))
 }
 
 /// μR: R is the identity where features are summed, else K_ZZ + γS⁻², levelled where kernels are.
@@ -310,27 +377,28 @@ struct Regulariser<'a> {
 
 /// A = Σφφᵀ + μR with the constant as the last feature.
 struct Regularised<'a> {
+    gram: &'a GramSum,
     sums: &'a NystromSums,
     regulariser: Regulariser<'a>,
 }
 
 impl Patches for Regularised<'_> {
     fn dim(&self) -> usize {
-        self.sums.gram.dim() + 1
+        self.gram.dim() + 1
     }
 
     fn diagonal(&self, i: usize) -> f64 {
         let Regulariser { ridge, matrix } = self.regulariser;
-        match i < self.sums.gram.dim() {
-            true => self.sums.gram.diagonal(i) + ridge * matrix.map_or(1.0, |matrix| matrix.diagonal(i)),
+        match i < self.gram.dim() {
+            true => self.gram.diagonal(i) + ridge * matrix.map_or(1.0, |matrix| matrix.diagonal(i)),
             false => self.sums.weight() + INTERCEPT_PRIOR,
         }
     }
 
     #[inline(always)]
     fn read(&self, row: usize, col: usize, out: &mut Patch) {
-        let (atoms, Regulariser { ridge, matrix }) = (self.sums.gram.dim(), self.regulariser);
-        let sum = &self.sums.gram;
+        let (atoms, Regulariser { ridge, matrix }) = (self.gram.dim(), self.regulariser);
+        let sum = self.gram;
         match matrix {
             Some(matrix) => {
                 let (sum, more) = (sum.patch(row, col), matrix.patch(row, col));
@@ -359,18 +427,30 @@ impl Start {
     /// Solves anew, in the same memory.
     fn make(&mut self, sums: &NystromSums, regulariser: Regulariser) -> Result<()> {
         let (atoms, outputs) = (sums.gram.dim(), sums.target_sum.len());
-        self.factor.factor(&Regularised { sums, regulariser }, "regularised sums")?;
+        self.factor.factor(&Regularised { gram: &sums.gram, sums, regulariser }, "regularised sums")?;
         if self.theta.nrows() != atoms + 1 || self.theta.ncols() != outputs {
             self.theta = Mat::zeros(atoms + 1, outputs);
         }
-        for (t, theta) in self.theta.col_iter_mut().enumerate() {
-            let Some(theta) = theta.try_as_col_major_mut() else { continue };
-            let theta = theta.as_slice_mut();
-            (0..atoms).for_each(|i| theta[i] = sums.cross[i * outputs + t]);
-            theta[atoms] = sums.target_sum[t];
-            self.factor.solve_in_place(theta);
-        }
+        let Self { factor, theta } = self;
+        write_targets(sums, theta.as_mut(), |column| factor.solve_in_place(column));
         Ok(())
+    }
+
+    /// z = L⁻¹r.
+    fn values(&self, sums: &NystromSums, out: MatMut<'_, f64>) {
+        write_targets(sums, out, |column| self.factor.forward_in_place(column));
+    }
+}
+
+/// r = Σφy, with the constant as the last feature, a target a column, and what is to be done to each.
+fn write_targets(sums: &NystromSums, out: MatMut<'_, f64>, then: impl Fn(&mut [f64])) {
+    let (atoms, outputs) = (sums.feature_sum.len(), sums.target_sum.len());
+    for (t, column) in out.col_iter_mut().enumerate() {
+        let Some(column) = column.try_as_col_major_mut() else { continue };
+        let column = column.as_slice_mut();
+        (0..atoms).for_each(|i| column[i] = sums.cross[i * outputs + t]);
+        column[atoms] = sums.target_sum[t];
+        then(column);
     }
 }
 

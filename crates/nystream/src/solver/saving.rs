@@ -6,11 +6,12 @@ use faer::Mat;
 
 use super::levelling::Levelling;
 use super::nystrom::NystromSums;
-use super::recursive::RecursiveRidge;
+use super::recursive::{RecursiveRidge, in_tiles};
+use super::summed::Implied;
 use super::whitening::Whitening;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::linalg::GramSum;
+use crate::linalg::{GramSum, ReflectedFactor};
 use crate::persist::Container;
 use crate::sketch::Dictionary;
 
@@ -23,9 +24,22 @@ impl RecursiveRidge {
         file.put_rows(&format!("{name}_atom"), dictionary.atoms().rows())?;
         file.put_f64(&format!("{name}_weights"), &[atoms], dictionary.weights().to_vec())?;
         file.put_u64(&format!("{name}_row_numbers"), &[atoms], dictionary.indices().to_vec())?;
-        let mut gram = Mat::zeros(atoms, atoms);
-        sums.gram.write_lower(gram.as_mut());
-        file.put_lower(&format!("{name}_gram"), gram.as_ref())?;
+        match sums.gram.implied() {
+            Some(Implied { factor, jitter, .. }) => {
+                let mut lower = Mat::zeros(atoms + 1, atoms + 1);
+                factor.write_lower(lower.as_mut());
+                file.put_lower(&format!("{name}_factor"), lower.as_ref())?;
+                let values = factor.values();
+                let numbers = values.col_iter().flat_map(|column| column.iter().copied()).collect();
+                file.put_f64(&format!("{name}_factor_values"), &[outputs, atoms + 1], numbers)?;
+                file.put_f64(&format!("{name}_factor_jitter"), &[1], vec![*jitter])?;
+            }
+            None => {
+                let mut gram = Mat::zeros(atoms, atoms);
+                sums.gram.write_lower(gram.as_mut());
+                file.put_lower(&format!("{name}_gram"), gram.as_ref())?;
+            }
+        }
         file.put_f64(&format!("{name}_feature_sum"), &[atoms], sums.feature_sum.clone())?;
         file.put_f64(&format!("{name}_cross"), &[atoms, outputs], sums.cross.clone())?;
         file.put_f64(&format!("{name}_target_sum"), &[outputs], sums.target_sum.clone())?;
@@ -89,7 +103,11 @@ impl RecursiveRidge {
         };
         let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
         let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
-        let gram = file.take_lower(&format!("{name}_gram"), atoms)?;
+        let factor = file.has(&format!("{name}_factor")).then(|| take_factor(file, name, atoms, outputs)).transpose()?;
+        let gram = match factor {
+            Some(_) => GramSum::default(),
+            None => GramSum::from_matrix(file.take_lower(&format!("{name}_gram"), atoms)?.as_ref()),
+        };
         let [energy, weight, ridge, leverage_ridge] = [scalars[0], scalars[1], scalars[2], scalars[3]];
         let [inherited_floor, passed] = [scalars[4], scalars[5]];
         let wrong = inherited_floor < 0.0
@@ -105,12 +123,11 @@ impl RecursiveRidge {
         let dictionary =
             Dictionary::new(rows, weights, indices, leverage_ridge).map_err(|e| file.malformed(e.to_string()))?;
         let whitening = if precise { Some(Whitening::new(&kernel, &dictionary, None)?) } else { None };
-        let gram = GramSum::from_matrix(gram.as_ref());
         let rows = count[0];
-        let sums = NystromSums {
+        let mut sums = NystromSums {
             whitening: whitening.map(Arc::new),
             levelling: levelling.map(Arc::new),
-            gram,
+            gram: gram.into(),
             feature_sum,
             cross,
             target_sum,
@@ -121,6 +138,24 @@ impl RecursiveRidge {
             passed,
             inherited_floor,
         };
+        if let Some((factor, jitter)) = factor {
+            let regulariser = in_tiles(&sums, &kernel, &dictionary);
+            sums.gram.imply(Implied { factor: Arc::new(factor), ridge, regulariser, jitter });
+        }
         Self::from_sums(kernel, dictionary, sums, ridge)
     }
+}
+
+/// The factor that rows went to, and what its first factorisation had added to the diagonal.
+fn take_factor(file: &mut Container, name: &str, atoms: usize, outputs: usize) -> Result<(ReflectedFactor, f64)> {
+    let lower = file.take_lower(&format!("{name}_factor"), atoms + 1)?;
+    let (shape, values) = file.take_finite(&format!("{name}_factor_values"), 2)?;
+    let (_, jitter) = file.take_finite(&format!("{name}_factor_jitter"), 1)?;
+    let fits = shape == [outputs, atoms + 1] && jitter.len() == 1;
+    let sound = fits && jitter[0] >= 0.0 && (0..=atoms).all(|i| lower[(i, i)] > 0.0);
+    if !sound {
+        return Err(file.malformed(format!("{name}: a factor that no sums can have")));
+    }
+    let values = Mat::from_fn(atoms + 1, outputs, |j, t| values[t * (atoms + 1) + j]);
+    Ok((ReflectedFactor::new(lower.as_ref(), values.as_ref()), jitter[0]))
 }

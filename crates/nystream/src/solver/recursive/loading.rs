@@ -40,6 +40,23 @@ struct StripWorkspace {
     along: Vec<f64>,
 }
 
+impl StripWorkspace {
+    /// φ of some rows.
+    fn load(&mut self, make: &Features, rows: Rows, mut out: MatMut<'_, f64>) {
+        make.kernel.block(rows, make.centres, &mut self.kernels, out.as_mut());
+        if let Some(levelling) = &make.levelling {
+            levelling.apply(out.as_mut(), &mut self.along);
+        }
+        if let Some(whitening) = &make.whitening {
+            whitening.apply_packed(out, &mut self.features);
+        }
+    }
+
+    fn size_bytes(&self) -> usize {
+        self.kernels.size_bytes() + self.features.size_bytes() + 8 * self.along.capacity()
+    }
+}
+
 /// What makes features of rows.
 #[derive(Clone)]
 pub(super) struct Features<'a> {
@@ -71,13 +88,7 @@ impl Loaded {
             let from = s * STRIP;
             let (mut features, constant) = out.as_mut().split_at_col_mut(atoms);
             let part = rows.slice(from, from + features.nrows());
-            make.kernel.block(part, make.centres, &mut workspace.kernels, features.as_mut());
-            if let Some(levelling) = &make.levelling {
-                levelling.apply(features.as_mut(), &mut workspace.along);
-            }
-            if let Some(whitening) = &make.whitening {
-                whitening.apply_packed(features.as_mut(), &mut workspace.features);
-            }
+            workspace.load(make, part, features.as_mut());
             match weights {
                 Some(weights) => {
                     let weights = &weights[from..];
@@ -114,9 +125,6 @@ impl Loaded {
 
     /// Bytes that making features needs beside them.
     pub fn workspace_bytes(&self) -> usize {
-        let strip = |strip: &StripWorkspace| {
-            strip.kernels.size_bytes() + strip.features.size_bytes() + 8 * strip.along.capacity()
-        };
-        self.workspaces.iter().map(strip).sum::<usize>() + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
+        self.workspaces.iter().map(StripWorkspace::size_bytes).sum::<usize>() + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
 }
