@@ -5,8 +5,8 @@
 
 use pulp::Simd;
 
-use super::is_divided;
 use super::aligned::Aligned;
+use super::is_divided;
 use super::packed_cholesky::{PackedFactoring, in_turn_or_at_once, panels};
 use super::packed_rows::{BLOCK, DEPTH, PANEL};
 use super::packed_solve::{Block, PANELS, PackedTriangle};

@@ -103,7 +103,8 @@ impl RecursiveRidge {
         };
         let (_, indices) = file.take_u64(&format!("{name}_row_numbers"), 1)?;
         let (_, count) = file.take_u64(&format!("{name}_rows"), 1)?;
-        let factor = file.has(&format!("{name}_factor")).then(|| take_factor(file, name, atoms, outputs)).transpose()?;
+        let factor =
+            file.has(&format!("{name}_factor")).then(|| take_factor(file, name, atoms, outputs)).transpose()?;
         let gram = match factor {
             Some(_) => GramSum::default(),
             None => GramSum::from_matrix(file.take_lower(&format!("{name}_gram"), atoms)?.as_ref()),

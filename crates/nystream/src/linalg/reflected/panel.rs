@@ -83,12 +83,7 @@ fn add_products<S: Simd, const V: usize>(
 
 /// Applies the reflections to a strip of rows: its numbers in the columns of the panel, and in the block.
 #[inline(always)]
-pub(super) fn apply<S: Simd, const V: usize>(
-    simd: S,
-    panel: &Panel,
-    own: &mut [Column; PIVOTS],
-    block: &mut [Column],
-) {
+pub(super) fn apply<S: Simd, const V: usize>(simd: S, panel: &Panel, own: &mut [Column; PIVOTS], block: &mut [Column]) {
     let Lined(changes) = &mut Lined([[0.0; STRIP]; PIVOTS]);
     for (g, changes) in changes.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
         let zero = [[[simd.splat_f64s(0.0); V]; 2]; WIDTH];
@@ -124,9 +119,7 @@ fn times<S: Simd, const V: usize>(simd: S, block: &[Column], vector: &[f64]) -> 
         }
     }
     let add = |a, b| simd.add_f64s(a, b);
-    std::array::from_fn(|half| {
-        std::array::from_fn(|v| add(add(sums[0][half][v], sums[1][half][v]), sums[2][half][v]))
-    })
+    std::array::from_fn(|half| std::array::from_fn(|v| add(add(sums[0][half][v], sums[1][half][v]), sums[2][half][v])))
 }
 
 /// x_k −= w y_k.
@@ -276,8 +269,6 @@ fn combine<S: Simd, const V: usize>(
     }
     for q in 0..2 {
         let out = S::as_mut_simd_f64s(&mut out[q]).0.as_chunks_mut::<V>().0;
-        for i in 0..PIVOTS / 4 {
-            out[i] = sums[q][i];
-        }
+        out[..PIVOTS / 4].copy_from_slice(&sums[q]);
     }
 }

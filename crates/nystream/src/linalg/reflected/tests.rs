@@ -13,8 +13,7 @@ impl RowByRow {
     /// Errors and the variance factor of a row, which is learnt.
     fn learn(&mut self, features: &[f64], targets: &[f64]) -> (Vec<f64>, f64) {
         let width = features.len();
-        let gain: Vec<f64> =
-            (0..width).map(|i| (0..width).map(|j| self.inverse[(i, j)] * features[j]).sum()).collect();
+        let gain: Vec<f64> = (0..width).map(|i| (0..width).map(|j| self.inverse[(i, j)] * features[j]).sum()).collect();
         let variance = 1.0 + features.iter().zip(&gain).map(|(a, b)| a * b).sum::<f64>();
         let predicted = |t: usize| (0..width).map(|i| features[i] * self.theta[(i, t)]).sum::<f64>();
         let errors: Vec<f64> = targets.iter().enumerate().map(|(t, y)| y - predicted(t)).collect();
@@ -47,8 +46,10 @@ fn errors_variances_and_factor_are_those_of_the_recursion_row_by_row() {
     let mut rng = Generator::new(4);
     for (width, outputs) in [(1, 1), (7, 1), (8, 3), (23, 1), (24, 1), (25, 2), (47, 24), (61, 1)] {
         let mut factor = plain(width, outputs, 0.5);
-        let mut naive =
-            RowByRow { inverse: Mat::from_fn(width, width, |i, j| if i == j { 4.0 } else { 0.0 }), theta: Mat::zeros(width, outputs) };
+        let mut naive = RowByRow {
+            inverse: Mat::from_fn(width, width, |i, j| if i == j { 4.0 } else { 0.0 }),
+            theta: Mat::zeros(width, outputs),
+        };
         let (mut sums, mut found) = (Mat::<f64>::identity(width, width) * 0.25, Reflecting::default());
         for (turn, rows) in [48, 1, 6, 20, 47, 48].into_iter().enumerate() {
             let (features, targets) = (random(&mut rng, rows, width), random(&mut rng, rows, outputs));

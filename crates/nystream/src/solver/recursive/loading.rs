@@ -125,6 +125,7 @@ impl Loaded {
 
     /// Bytes that making features needs beside them.
     pub fn workspace_bytes(&self) -> usize {
-        self.workspaces.iter().map(StripWorkspace::size_bytes).sum::<usize>() + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
+        self.workspaces.iter().map(StripWorkspace::size_bytes).sum::<usize>()
+            + self.rows.as_ref().map_or(0, RowBlock::size_bytes)
     }
 }
