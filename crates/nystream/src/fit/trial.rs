@@ -199,16 +199,28 @@ mod tests {
         let sample = Batch { rows, targets, ..Batch::default() };
         let codes = TargetCodes::Numbers { shift: vec![0.0, 5.0] };
         let trial = Trial::new(&sample, &codes, 4, None);
-        for bandwidth in [0.5, 2.0, 8.0] {
+        for bandwidth in [0.5, 2.0, 4.0, 8.0] {
             let kernel = Kernel::gaussian(bandwidth).unwrap();
             let (atoms, ridge, values) = trial.at_once(&kernel, 60, trial.all).unwrap();
             let (same, expected, others) = trial.in_blocks(&kernel, 60, trial.all).unwrap();
             assert_eq!(atoms.indices(), same.indices());
             // To a thousandth, as ridges are chosen, and to the rounding errors of sums over 400 rows.
             let allowed = 1e-3 * expected + 400.0 * f64::EPSILON;
-            assert!((ridge - expected).abs() < allowed, "{ridge} {expected}");
+            assert!((ridge - expected).abs() < allowed, "{bandwidth}: {ridge} {expected}");
+            let judged = |values: &[f64]| -> f64 {
+                let all: Vec<usize> = (0..400).collect();
+                relative_errors(&all, trial.all_codes.as_ref(), values).iter().sum()
+            };
+            let (found, same) = (judged(&values), judged(&others));
+            assert!((found / same - 1.0).abs() < 1e-3, "{bandwidth}: {found} {same}");
+            // The last ridge is 3e-11: rounding errors are multiplied by so much that what is predicted of single rows differs
+            // by 1e-4 or 2e-3, as the processor's registers are wide.
+            if bandwidth == 8.0 {
+                assert!(expected < 1e-10);
+                continue;
+            }
             let apart = values.iter().zip(&others).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-            assert!(apart < 1e-3, "{bandwidth}: {apart}");
+            assert!(apart < 1e-5, "{bandwidth}: {apart}");
         }
     }
 }

@@ -24,6 +24,7 @@ mod patches;
 mod randomised;
 mod rank_update;
 mod reflected;
+mod registers;
 mod tiles;
 mod triangle;
 mod tridiagonal;

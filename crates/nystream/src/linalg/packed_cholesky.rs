@@ -8,7 +8,6 @@
 //! and those that are finished beside the others, so no thread waits for a diagonal. Nothing depends on the number of threads.
 
 use faer::MatMut;
-use pulp::Simd;
 
 use super::cholesky::JITTERS;
 use super::is_divided;
@@ -17,6 +16,7 @@ use super::packed_solve::{Block, PANELS, PackedTriangle, start};
 use super::packed_vectors::{Backward, Forward};
 use super::patches::{Patch, Patches};
 use super::rank_update::{OnPanels, STRIP, on_panels};
+use super::registers::{Lanes, Registers};
 use crate::error::{Error, Result};
 
 /// Blocks of rows that are found together.
@@ -217,7 +217,7 @@ struct Finish<'a> {
 
 impl<M: Patches> OnPanels for Part<'_, M> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, simd: S) {
+    fn run<R: Registers>(self, registers: R) {
         let Self { wave, own, first, last, mut finish } = self;
         let (matrix, begin) = (wave.matrix, start(first));
         let (from, to) = (wave.first, if finish.is_some() { last } else { wave.last });
@@ -225,7 +225,7 @@ impl<M: Patches> OnPanels for Part<'_, M> {
             if let Some(finish) = finish.as_mut().filter(|_| g >= first) {
                 let own = &mut own[start(g) - begin..start(g + 1) - begin];
                 let square = &mut finish.squares[g - first];
-                if let Err(pivot) = factor_square::<S, V>(simd, matrix, finish.jitter, g, own, square) {
+                if let Err(pivot) = factor_square(registers, matrix, finish.jitter, g, own, square) {
                     *finish.result = Err(pivot);
                     return;
                 }
@@ -239,7 +239,7 @@ impl<M: Patches> OnPanels for Part<'_, M> {
                 };
                 let block = Block { numbers: block, first: g * BLOCK };
                 for strip in 0..BLOCK / STRIP {
-                    solve_strip::<S, V>(simd, matrix, block, h, strip, own);
+                    solve_strip(registers, matrix, block, h, strip, own);
                 }
             }
         }
@@ -248,8 +248,8 @@ impl<M: Patches> OnPanels for Part<'_, M> {
 
 /// What is left of a strip of 8 of block `h`'s rows, whose panels are `own`, above a block's square.
 #[inline(always)]
-fn rest_of<S: Simd, const V: usize>(
-    simd: S,
+fn rest_of<R: Registers>(
+    registers: R,
     matrix: &impl Patches,
     block: Block,
     h: usize,
@@ -261,11 +261,8 @@ fn rest_of<S: Simd, const V: usize>(
     matrix.read(h * BLOCK + strip * STRIP, block.first, &mut rest);
     for from in (0..block.first).step_by(DEPTH) {
         let height = DEPTH.min(block.first - from);
-        let left: [_; 2] = std::array::from_fn(|a| {
-            let panel = &own[(2 * strip + a) * length + from..][..height];
-            S::as_simd_f64s(panel.as_flattened()).0.as_chunks::<V>().0
-        });
-        block.add_known::<S, V, 2, true>(simd, left, from, &mut rest);
+        let left: [_; 2] = std::array::from_fn(|a| &own[(2 * strip + a) * length + from..][..height]);
+        block.add_known::<R, _, true>(registers, (left, height), from, &mut rest);
     }
     rest
 }
@@ -278,8 +275,8 @@ pub(super) fn panels(patch: &Patch) -> [[[f64; PANEL]; BLOCK]; STRIP / PANEL] {
 
 /// The columns above a block's square of 8 rows of block `h`, whose panels are `own`.
 #[inline(always)]
-fn solve_strip<S: Simd, const V: usize>(
-    simd: S,
+fn solve_strip<R: Registers>(
+    registers: R,
     matrix: &impl Patches,
     block: Block,
     h: usize,
@@ -291,8 +288,8 @@ fn solve_strip<S: Simd, const V: usize>(
         (0..2).for_each(|a| own[(2 * strip + a) * length + block.first..][..BLOCK].fill([0.0; PANEL]));
         return;
     }
-    let rest = rest_of::<S, V>(simd, matrix, block, h, strip, own);
-    let solved = block.solve::<S, V, 2>(simd, &panels(&rest));
+    let rest = rest_of(registers, matrix, block, h, strip, own);
+    let solved = block.solve(registers, panels(&rest).each_ref().map(|panel| &panel[..]));
     for (a, panel) in panels(&solved).iter().enumerate() {
         own[(2 * strip + a) * length + block.first..][..BLOCK].copy_from_slice(panel);
     }
@@ -300,8 +297,8 @@ fn solve_strip<S: Simd, const V: usize>(
 
 /// Factors what is left of the square of block `g`, and puts its inverse in its place. The pivot that failed otherwise.
 #[inline(always)]
-fn factor_square<S: Simd, const V: usize>(
-    simd: S,
+fn factor_square<R: Registers>(
+    registers: R,
     matrix: &impl Patches,
     jitter: f64,
     g: usize,
@@ -311,7 +308,7 @@ fn factor_square<S: Simd, const V: usize>(
     let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
     let rows = BLOCK.min(matrix.dim() - first);
     for strip in 0..BLOCK / STRIP {
-        let rest = rest_of::<S, V>(simd, matrix, Block { numbers: own, first }, g, strip, own);
+        let rest = rest_of(registers, matrix, Block { numbers: own, first }, g, strip, own);
         for (square, rest) in square.iter_mut().zip(&rest) {
             square[strip * STRIP..(strip + 1) * STRIP].copy_from_slice(rest);
         }
@@ -324,7 +321,7 @@ fn factor_square<S: Simd, const V: usize>(
     }
     for k in 0..BLOCK {
         let (known, rest) = square.split_at_mut(k);
-        let mut column = minus::<S, V>(simd, &rest[0], known, |j| known[j][k]);
+        let mut column = minus(registers, &rest[0], known, |j| known[j][k]);
         let pivot = column[k] + if k < rows { jitter } else { 0.0 };
         if !(pivot > 0.0 && pivot < f64::INFINITY) {
             return Err(first + k);
@@ -340,7 +337,7 @@ fn factor_square<S: Simd, const V: usize>(
         let (known, rest) = inverse.split_at_mut(i);
         rest[0][i] = 1.0;
         let scale = 1.0 / square[i][i];
-        rest[0] = minus::<S, V>(simd, &rest[0], known, |k| square[k][i]).map(|v| v * scale);
+        rest[0] = minus(registers, &rest[0], known, |k| square[k][i]).map(|v| v * scale);
     }
     for q in 0..PANELS {
         for (c, out) in own[q * length + first..][..BLOCK].iter_mut().enumerate() {
@@ -352,31 +349,32 @@ fn factor_square<S: Simd, const V: usize>(
 
 /// A vector minus multiples of others.
 #[inline(always)]
-fn minus<S: Simd, const V: usize>(
-    simd: S,
+fn minus<R: Registers>(
+    registers: R,
     from: &[f64; BLOCK],
     others: &[[f64; BLOCK]],
     factor: impl Fn(usize) -> f64,
 ) -> [f64; BLOCK] {
-    let registers = |numbers: &[f64; BLOCK]| -> [[S::f64s; V]; PANELS] {
-        let numbers = S::as_simd_f64s(numbers).0.as_chunks::<V>().0;
-        std::array::from_fn(|p| numbers[p])
+    let read = |numbers: &[f64; BLOCK]| -> [_; BLOCK / STRIP] {
+        let (strips, _) = numbers.as_chunks::<STRIP>();
+        std::array::from_fn(|p| registers.read(&strips[p]))
     };
-    let mut sums = registers(from);
+    let mut sums = read(from);
     for (k, other) in others.iter().enumerate() {
-        let (other, factor) = (registers(other), simd.splat_f64s(-factor(k)));
-        for p in 0..PANELS {
-            (0..V).for_each(|v| sums[p][v] = simd.mul_add_e_f64s(other[p][v], factor, sums[p][v]));
+        let (other, factor) = (read(other), Lanes::<STRIP>::splat(registers, -factor(k)));
+        for p in 0..BLOCK / STRIP {
+            sums[p] = Lanes::<STRIP>::mul_add(registers, other[p], factor, sums[p]);
         }
     }
     let mut out = [0.0; BLOCK];
-    S::as_mut_simd_f64s(&mut out).0.as_chunks_mut::<V>().0.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums);
+    out.as_chunks_mut::<STRIP>().0.iter_mut().zip(sums).for_each(|(out, sums)| registers.write(sums, out));
     out
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::patches::PlusIdentity;
+    use super::super::registers::{Plain, narrow};
     use super::super::{Cholesky, GramSum};
     use super::*;
     use crate::random::Generator;
@@ -404,7 +402,12 @@ mod tests {
             let a = spd(dim);
             let plain = Cholesky::new(a.as_ref(), "test").unwrap();
             packed.factor(&a.as_ref(), "test").unwrap();
-            plainly.try_factor(&a.as_ref(), false, |part| part.run::<Scalar, 4>(Scalar)).unwrap();
+            plainly.try_factor(&a.as_ref(), false, |part| part.run(Plain::<Scalar, 4>(Scalar))).unwrap();
+            if let Some(narrow) = narrow() {
+                let mut same = PackedFactoring::default();
+                same.try_factor(&a.as_ref(), false, |part| part.run(narrow)).unwrap();
+                assert_eq!(lower(&same), lower(&packed), "{dim}");
+            }
             let scale = a.norm_max().sqrt();
             for found in [&packed, &plainly] {
                 let lower = lower(found);

@@ -3,14 +3,13 @@
 //! Columns of L⁻¹ are solved for as in [`super::packed_solve`], 48 together, from the row on where they begin: a third of what
 //! solving with the whole identity takes. Nothing depends on the number of threads.
 
-use pulp::Simd;
-
 use super::aligned::Aligned;
 use super::is_divided;
 use super::packed_cholesky::{PackedFactoring, in_turn_or_at_once, panels};
 use super::packed_rows::{BLOCK, DEPTH, PANEL};
 use super::packed_solve::{Block, PANELS, PackedTriangle};
 use super::rank_update::{OnPanels, STRIP, on_panels};
+use super::registers::Registers;
 
 /// Blocks of columns that are solved for together.
 const TOGETHER: usize = 2;
@@ -82,7 +81,7 @@ impl Groups<'_> {
 /// Of one group.
 impl OnPanels for Groups<'_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, simd: S) {
+    fn run<R: Registers>(self, registers: R) {
         let Self { triangle, first, columns, out, .. } = self;
         let (begin, blocks) = (first * TOGETHER, triangle.dim.div_ceil(BLOCK));
         let rows = (blocks - begin) * BLOCK;
@@ -94,7 +93,7 @@ impl OnPanels for Groups<'_> {
                 if begin * BLOCK + offset > g * BLOCK {
                     continue;
                 }
-                let solved = solve_strip::<S, V>(simd, block, begin * BLOCK, panel, own);
+                let solved = solve_strip(registers, block, begin * BLOCK, panel, own);
                 let lengths = &mut out[panel * PANEL..];
                 for solved in &solved {
                     lengths.iter_mut().zip(solved).for_each(|(length, number)| *length += number * number);
@@ -106,8 +105,8 @@ impl OnPanels for Groups<'_> {
 
 /// The rows of a block, in two panels of columns of a group whose rows begin at `begin`.
 #[inline(always)]
-fn solve_strip<S: Simd, const V: usize>(
-    simd: S,
+fn solve_strip<R: Registers>(
+    registers: R,
     block: Block,
     begin: usize,
     panel: usize,
@@ -119,17 +118,14 @@ fn solve_strip<S: Simd, const V: usize>(
     let mut known = [[0.0; STRIP]; BLOCK];
     for from in (top..block.first).step_by(DEPTH) {
         let height = DEPTH.min(block.first - from);
-        let left: [_; 2] = std::array::from_fn(|a| {
-            let panel = &own[a * rows + from - begin..][..height];
-            S::as_simd_f64s(panel.as_flattened()).0.as_chunks::<V>().0
-        });
-        block.add_known::<S, V, 2, true>(simd, left, from, &mut known);
+        let left: [_; 2] = std::array::from_fn(|a| &own[a * rows + from - begin..][..height]);
+        block.add_known::<R, _, true>(registers, (left, height), from, &mut known);
     }
     if block.first == top {
         let diagonal = panel % PANELS * PANEL;
         (0..STRIP).for_each(|i| known[diagonal + i][i] += 1.0);
     }
-    let solved = block.solve::<S, V, 2>(simd, &panels(&known));
+    let solved = block.solve(registers, panels(&known).each_ref().map(|panel| &panel[..]));
     for (a, panel) in panels(&solved).iter().enumerate() {
         own[a * rows + block.first - begin..][..BLOCK].copy_from_slice(panel);
     }
@@ -139,6 +135,7 @@ fn solve_strip<S: Simd, const V: usize>(
 #[cfg(test)]
 mod tests {
     use super::super::Cholesky;
+    use super::super::registers::Plain;
     use super::*;
     use crate::random::Generator;
     use faer::Mat;
@@ -175,7 +172,7 @@ mod tests {
             let mut columns = vec![[f64::NAN; PANEL]; place(last, blocks)];
             let mut out = vec![0.0; dim];
             let groups = Groups { triangle, first: 0, last, columns: &mut columns, out: &mut out };
-            groups.pass(false, &|group| OnPanels::run::<Scalar, 4>(group, Scalar));
+            groups.pass(false, &|group| OnPanels::run(group, Plain::<Scalar, 4>(Scalar)));
             assert!(near(&out), "{dim}");
         }
     }

@@ -6,18 +6,16 @@
 //! part of X stays in the second cache. Nothing depends on the number of threads.
 
 use faer::MatRef;
-use pulp::Simd;
 use rayon::prelude::*;
 
 use super::aligned::Aligned;
 use super::is_divided;
 use super::packed_rows::{BLOCK, PANEL, PackedRows};
-use super::rank_update::{OnPanels, STRIP, add_columns, on_panels};
+use super::rank_update::{DOZEN, Left, OnPanels, STRIP, add_dozen, on_panels};
+use super::registers::Registers;
 
 /// Panels of rows in a block.
 pub(super) const PANELS: usize = BLOCK / PANEL;
-/// Columns of a product of the innermost loop.
-const WIDTH: usize = 6;
 /// Panels of columns of B that are solved together.
 const GROUP: usize = 12;
 
@@ -144,51 +142,30 @@ impl<'a> Block<'a> {
     }
 
     /// Adds (or, with `MINUS`, subtracts) the products of the block's rows, from column `from` on, with what is on the left,
-    /// which is as long as it is.
+    /// of which so many rows count.
     #[inline(always)]
-    pub fn add_known<S: Simd, const V: usize, const A: usize, const MINUS: bool>(
+    pub fn add_known<R: Registers, L: Left<R>, const MINUS: bool>(
         self,
-        simd: S,
-        left: [&[[S::f64s; V]]; A],
+        registers: R,
+        (left, height): (L, usize),
         from: usize,
         known: &mut [[f64; STRIP]; BLOCK],
     ) {
-        let height = left[0].len();
-        for (half, target) in known.as_chunks_mut::<{ 2 * WIDTH }>().0.iter_mut().enumerate() {
-            let [x, y, z] = std::array::from_fn(|q| self.panel(3 * half + q, from, height));
-            let (one, other) = target.split_at_mut(WIDTH);
-            add_columns::<S, V, A, WIDTH, 0, MINUS>(simd, height, left, [x, y], one.as_flattened_mut());
-            let other = other.as_flattened_mut();
-            add_columns::<S, V, A, WIDTH, { PANEL / 2 }, MINUS>(simd, height, left, [y, z], other);
+        for (half, target) in known.as_chunks_mut::<DOZEN>().0.iter_mut().enumerate() {
+            let right = std::array::from_fn(|q| self.panel(3 * half + q, from, height));
+            add_dozen::<R, L, MINUS>(registers, [height; 2], left, right, target);
         }
     }
 
     /// What is left, times the inverse of the square.
     #[inline(always)]
-    pub fn solve<S: Simd, const V: usize, const A: usize>(
-        self,
-        simd: S,
-        rest: &[[[f64; PANEL]; BLOCK]; A],
-    ) -> [[f64; STRIP]; BLOCK] {
+    pub fn solve<R: Registers, L: Left<R>>(self, registers: R, rest: L) -> [[f64; STRIP]; BLOCK] {
         let mut solved = [[0.0; STRIP]; BLOCK];
-        for (half, target) in solved.as_chunks_mut::<{ 2 * WIDTH }>().0.iter_mut().enumerate() {
+        for (half, target) in solved.as_chunks_mut::<DOZEN>().0.iter_mut().enumerate() {
             // Rows of the inverse end at its diagonal.
-            let heights = [(2 * half + 1) * WIDTH, (2 * half + 2) * WIDTH];
-            let (one, other) = target.split_at_mut(WIDTH);
-            let (one, other) = (one.as_flattened_mut(), other.as_flattened_mut());
-            let left = |height: usize| {
-                std::array::from_fn(|a| S::as_simd_f64s(rest[a][..height].as_flattened()).0.as_chunks::<V>().0)
-            };
-            let columns = |q: usize, height: usize| self.panel(3 * half + q, self.first, height);
-            let [h, j] = heights;
-            add_columns::<S, V, A, WIDTH, 0, false>(simd, h, left(h), [columns(0, h), columns(1, h)], one);
-            add_columns::<S, V, A, WIDTH, { PANEL / 2 }, false>(
-                simd,
-                j,
-                left(j),
-                [columns(1, j), columns(2, j)],
-                other,
-            );
+            let heights = [1, 2].map(|sixes| half * DOZEN + sixes * DOZEN / 2);
+            let right = std::array::from_fn(|q| self.panel(3 * half + q, self.first, heights[1]));
+            add_dozen::<R, L, false>(registers, heights, rest, right, target);
         }
         solved
     }
@@ -206,15 +183,15 @@ struct Solve<'a> {
 
 impl OnPanels for Solve<'_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(mut self, simd: S) {
+    fn run<R: Registers>(mut self, registers: R) {
         let panels = self.b.nrows().div_ceil(PANEL);
         for g in 0..self.triangle.dim.div_ceil(BLOCK) {
             let columns = self.columns(g);
             for panel in (0..panels).step_by(2) {
                 if panel + 1 < panels {
-                    self.strip::<S, V, 2>(simd, g, panel, &columns);
+                    self.strip::<R, 2>(registers, g, panel, &columns);
                 } else {
-                    self.strip::<S, V, 1>(simd, g, panel, &columns);
+                    self.strip::<R, 1>(registers, g, panel, &columns);
                 }
             }
         }
@@ -233,13 +210,10 @@ impl<'a> Solve<'a> {
 
     /// Block `g` of rows of X, in `A` panels of columns.
     #[inline(always)]
-    fn strip<S: Simd, const V: usize, const A: usize>(
-        &mut self,
-        simd: S,
-        g: usize,
-        panel: usize,
-        columns: &[&[f64]; BLOCK],
-    ) {
+    fn strip<R: Registers, const A: usize>(&mut self, registers: R, g: usize, panel: usize, columns: &[&[f64]; BLOCK])
+    where
+        for<'p> [&'p [[f64; PANEL]]; A]: Left<R>,
+    {
         let Self { triangle, b, depth, parts } = self;
         let (first, dim) = (g * BLOCK, triangle.dim);
         let rows = BLOCK.min(dim - first);
@@ -251,10 +225,9 @@ impl<'a> Solve<'a> {
             if height == 0 {
                 break;
             }
-            let left = std::array::from_fn(|a| {
-                S::as_simd_f64s(&part[(panel + a) * all * PANEL..][..height * PANEL]).0.as_chunks::<V>().0
-            });
-            block.add_known::<S, V, A, false>(simd, left, from, &mut known);
+            let left: [_; A] =
+                std::array::from_fn(|a| part[(panel + a) * all * PANEL..][..height * PANEL].as_chunks::<PANEL>().0);
+            block.add_known::<R, _, false>(registers, (left, height), from, &mut known);
         }
         // What is left of B, in panels as the left of a product has them.
         let mut rest = [[[0.0; PANEL]; BLOCK]; A];
@@ -272,7 +245,7 @@ impl<'a> Solve<'a> {
                 }
             }
         }
-        let solved = block.solve::<S, V, A>(simd, &rest);
+        let solved = block.solve(registers, rest.each_ref().map(|panel| &panel[..]));
         let (p, from) = (first / *depth, first % *depth);
         let all = (*depth).min(dim - p * *depth);
         for a in 0..A {
@@ -287,6 +260,7 @@ impl<'a> Solve<'a> {
 #[cfg(test)]
 mod tests {
     use super::super::Cholesky;
+    use super::super::registers::Plain;
     use super::*;
     use crate::linalg::GramSum;
     use crate::random::Generator;
@@ -351,7 +325,7 @@ mod tests {
                 let depth = parts.iter().map(|(height, _)| *height).max().unwrap_or(0);
                 if columns <= GROUP * PANEL {
                     let parts = parts.into_iter().map(|(_, part)| part).collect();
-                    Solve { triangle: &triangle, b: b.as_ref(), depth, parts }.run::<Scalar, 4>(Scalar);
+                    Solve { triangle: &triangle, b: b.as_ref(), depth, parts }.run(Plain::<Scalar, 4>(Scalar));
                     assert!((unpacked(&out) - &expected).norm_max() < 1e-13 * dim as f64, "{dim} {columns}");
                 }
             }

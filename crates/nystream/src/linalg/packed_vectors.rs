@@ -1,11 +1,10 @@
 //! x ← L⁻¹x and x ← L⁻ᵀx of one vector, L packed ([`PackedTriangle`]): every number of L is read once, in the order in which it
 //! lies in memory.
 
-use pulp::Simd;
-
 use super::packed_rows::{BLOCK, PANEL};
 use super::packed_solve::PackedTriangle;
 use super::rank_update::OnPanels;
+use super::registers::Registers;
 
 /// x ← L⁻¹x.
 pub(super) struct Forward<'a> {
@@ -15,7 +14,7 @@ pub(super) struct Forward<'a> {
 
 impl OnPanels for Forward<'_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, _: S) {
+    fn run<R: Registers>(self, _: R) {
         let Self { triangle, x } = self;
         for g in 0..triangle.dim.div_ceil(BLOCK) {
             let (first, length) = (g * BLOCK, (g + 1) * BLOCK);
@@ -55,7 +54,7 @@ pub(super) struct Backward<'a> {
 
 impl OnPanels for Backward<'_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, _: S) {
+    fn run<R: Registers>(self, _: R) {
         let Self { triangle, x } = self;
         for g in (0..triangle.dim.div_ceil(BLOCK)).rev() {
             let (first, length) = (g * BLOCK, (g + 1) * BLOCK);

@@ -3,12 +3,13 @@
 //! Both factors are the same block, so one packed copy ([`PackedRows`]) serves as left and as right factor of every tile.
 //! The innermost loop keeps 8 × 6 sums in registers (two registers of rows
 //! of the result, six columns; with AVX2 that is 12 of 16 registers) and reads two panels on the left, one and a half on
-//! the right: from three panels two such products are made. Its sums run over hundreds of rows before they are added to
-//! the result, always in the order of the rows.
+//! the right: from three panels two such products are made. With AVX-512 it keeps 8 × 12, from all three at once. Its sums
+//! run over hundreds of rows before they are added to the result, always in the order of the rows.
 
 use pulp::{Arch, Scalar, Simd, WithSimd};
 
 use super::packed_rows::{PANEL, PackedRows};
+use super::registers::{Lanes, Plain, Registers};
 
 /// Panels on the left of a product.
 const LEFT: usize = 2;
@@ -18,6 +19,9 @@ pub(super) const STRIP: usize = LEFT * PANEL;
 const RIGHT: usize = 3;
 /// Columns of a product.
 const WIDTH: usize = RIGHT * PANEL / 2;
+/// Columns of two.
+pub(super) const DOZEN: usize = 2 * WIDTH;
+
 /// Part of the result: its first row and column, numbers of rows and columns, all but the last two multiples of 24.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
@@ -57,8 +61,8 @@ struct Products<'a> {
 
 /// A computation on panels, compiled once for every instruction set.
 pub(super) trait OnPanels {
-    /// `V` registers hold a row of a panel. Must be `#[inline(always)]`, as everything it calls.
-    fn run<S: Simd, const V: usize>(self, simd: S);
+    /// Must be `#[inline(always)]`, as everything it calls.
+    fn run<R: Registers>(self, registers: R);
 }
 
 struct Dispatched<T>(T);
@@ -69,22 +73,39 @@ impl<T: OnPanels> WithSimd for Dispatched<T> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         match S::F64_LANES {
-            4 => self.0.run::<S, 1>(simd),
-            2 => self.0.run::<S, 2>(simd),
-            _ => self.0.run::<Scalar, 4>(Scalar),
+            4 => self.0.run(Plain::<S, 1>(simd)),
+            2 => self.0.run(Plain::<S, 2>(simd)),
+            _ => self.0.run(Plain::<Scalar, 4>(Scalar)),
         }
+    }
+}
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+struct OnWide<T>(pulp::x86::V4, T);
+
+#[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+impl<T: OnPanels> pulp::NullaryFnOnce for OnWide<T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        self.1.run(super::registers::Wide(self.0));
     }
 }
 
 /// Runs `task` in its best version for this processor.
 #[inline]
 pub(super) fn on_panels(task: impl OnPanels) {
+    #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+    if let Some(wide) = pulp::x86::V4::try_new() {
+        return wide.vectorize(OnWide(wide, task));
+    }
     Arch::new().dispatch(Dispatched(task));
 }
 
 impl OnPanels for Products<'_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, simd: S) {
+    fn run<R: Registers>(self, registers: R) {
         let Self { rows, area, target } = self;
         let (first, left_panels) = (area.row / PANEL, area.height.div_ceil(PANEL));
         let (from, right_panels) = (area.col / PANEL, area.width.div_ceil(PANEL));
@@ -96,95 +117,170 @@ impl OnPanels for Products<'_> {
                 let needed = right_panels.min((first + (g + 1) * LEFT).saturating_sub(from));
                 let right = &part[from * size..(from + needed) * size];
                 let target = &mut target[..needed * PANEL * STRIP];
+                let panel = |a: usize| left[a * size..(a + 1) * size].as_chunks::<PANEL>().0;
                 if left.len() == LEFT * size {
-                    add_strip::<S, V, LEFT>(simd, height, left, right, target);
+                    add_strip(registers, height, [panel(0), panel(1)], right, target);
                 } else {
-                    add_strip::<S, V, 1>(simd, height, left, right, target);
+                    add_strip(registers, height, [panel(0)], right, target);
                 }
             }
         }
     }
 }
 
-/// Products of `A` panels with all those on the right.
+/// Products of panels with all those on the right.
 #[inline(always)]
-fn add_strip<S: Simd, const V: usize, const A: usize>(
-    simd: S,
-    height: usize,
-    left: &[f64],
-    right: &[f64],
-    target: &mut [f64],
-) {
+fn add_strip<R: Registers, L: Left<R>>(registers: R, height: usize, left: L, right: &[f64], target: &mut [f64]) {
     let size = height * PANEL;
-    let left = std::array::from_fn(|a| S::as_simd_f64s(&left[a * size..(a + 1) * size]).0.as_chunks::<V>().0);
     let mut groups = right.chunks_exact(RIGHT * size);
-    let (targets, rest) = target.as_chunks_mut::<{ 2 * WIDTH * STRIP }>();
+    let (columns, _) = target.as_chunks_mut::<STRIP>();
+    let (targets, rest) = columns.as_chunks_mut::<DOZEN>();
     for (right, target) in groups.by_ref().zip(targets) {
-        let [a, b, c] = std::array::from_fn(|p| right[p * size..(p + 1) * size].as_chunks::<PANEL>().0);
-        let (one, other) = target.split_at_mut(WIDTH * STRIP);
-        add_columns::<S, V, A, WIDTH, 0, false>(simd, height, left, [a, b], one);
-        add_columns::<S, V, A, WIDTH, { PANEL / 2 }, false>(simd, height, left, [b, c], other);
+        let right = std::array::from_fn(|p| right[p * size..(p + 1) * size].as_chunks::<PANEL>().0);
+        add_dozen::<R, L, false>(registers, [height; 2], left, right, target);
     }
-    let (targets, _) = rest.as_chunks_mut::<{ PANEL * STRIP }>();
+    let (targets, _) = rest.as_chunks_mut::<PANEL>();
     for (right, target) in groups.remainder().chunks_exact(size).zip(targets) {
-        let right = right.as_chunks::<PANEL>().0;
-        add_columns::<S, V, A, PANEL, 0, false>(simd, height, left, [right, right], target);
+        add_columns::<R, L, PANEL, 0, false, 1>(registers, height, left, [right.as_chunks::<PANEL>().0], target);
     }
 }
 
-/// Adds (or, with `MINUS`, subtracts) the products of `A` panels with `W` columns of the two panels on the right, from column
-/// `FROM` on.
+/// One or two panels of the left of a product: a row of a strip, or half of one.
+pub(super) trait Left<R>: Copy {
+    type Numbers: Copy;
+    type Factor: Copy;
+    /// Whether sums of twelve columns fit.
+    const DOZEN: bool;
+
+    /// The first rows.
+    fn cut(self, height: usize) -> Self;
+    fn row(&self, registers: R, k: usize) -> Self::Numbers;
+    fn splat(registers: R, value: f64) -> Self::Factor;
+    fn zero(registers: R) -> Self::Numbers;
+    fn mul_add(registers: R, a: Self::Numbers, factor: Self::Factor, c: Self::Numbers) -> Self::Numbers;
+    /// Adds to, or with `MINUS` subtracts from, a column.
+    fn take<const MINUS: bool>(registers: R, numbers: Self::Numbers, column: &mut [f64; STRIP]);
+}
+
+/// Of `N` numbers a row.
+macro_rules! left {
+    ($panels: literal, $n: literal, $dozen: expr, $row: expr, $part: expr) => {
+        impl<R: Registers> Left<R> for [&[[f64; PANEL]]; $panels] {
+            type Numbers = <R as Lanes<$n>>::Numbers;
+            type Factor = <R as Lanes<$n>>::Factor;
+            const DOZEN: bool = $dozen;
+
+            #[inline(always)]
+            fn cut(self, height: usize) -> Self {
+                self.map(|panel| &panel[..height])
+            }
+
+            #[inline(always)]
+            fn row(&self, registers: R, k: usize) -> Self::Numbers {
+                $row(self, registers, k)
+            }
+
+            #[inline(always)]
+            fn splat(registers: R, value: f64) -> Self::Factor {
+                Lanes::<$n>::splat(registers, value)
+            }
+
+            #[inline(always)]
+            fn zero(registers: R) -> Self::Numbers {
+                Lanes::<$n>::zero(registers)
+            }
+
+            #[inline(always)]
+            fn mul_add(registers: R, a: Self::Numbers, factor: Self::Factor, c: Self::Numbers) -> Self::Numbers {
+                Lanes::<$n>::mul_add(registers, a, factor, c)
+            }
+
+            #[inline(always)]
+            fn take<const MINUS: bool>(registers: R, numbers: Self::Numbers, column: &mut [f64; STRIP]) {
+                let column: &mut [f64; $n] = $part(column);
+                let before = registers.read(column);
+                let after = if MINUS {
+                    Lanes::<$n>::sub(registers, before, numbers)
+                } else {
+                    Lanes::<$n>::add(registers, before, numbers)
+                };
+                registers.write(after, column);
+            }
+        }
+    };
+}
+
+left!(1, 4, false, |left: &Self, registers: R, k: usize| registers.read(&left[0][k]), first_half);
+left!(2, 8, R::WIDE, |left: &Self, registers: R, k: usize| registers.join(&left[0][k], &left[1][k]), whole);
+
 #[inline(always)]
-pub(super) fn add_columns<
-    S: Simd,
-    const V: usize,
-    const A: usize,
-    const W: usize,
-    const FROM: usize,
-    const MINUS: bool,
->(
-    simd: S,
+fn first_half(column: &mut [f64; STRIP]) -> &mut [f64; PANEL] {
+    &mut column.as_chunks_mut().0[0]
+}
+
+#[inline(always)]
+fn whole(column: &mut [f64; STRIP]) -> &mut [f64; STRIP] {
+    column
+}
+
+/// Adds (or, with `MINUS`, subtracts) the products of the left with the twelve columns of three panels: with the first six
+/// over so many rows, with the others over as many as the second number says, at least as many. Where the first end before, they
+/// are zero, or registers are narrow.
+#[inline(always)]
+pub(super) fn add_dozen<R: Registers, L: Left<R>, const MINUS: bool>(
+    registers: R,
+    heights: [usize; 2],
+    left: L,
+    right: [&[[f64; PANEL]]; RIGHT],
+    target: &mut [[f64; STRIP]; DOZEN],
+) {
+    if L::DOZEN {
+        add_columns::<R, L, DOZEN, 0, MINUS, RIGHT>(registers, heights[1], left, right, target);
+    } else {
+        let (one, other) = target.split_at_mut(WIDTH);
+        add_columns::<R, L, WIDTH, 0, MINUS, RIGHT>(registers, heights[0], left, right, one);
+        add_columns::<R, L, WIDTH, WIDTH, MINUS, RIGHT>(registers, heights[1], left, right, other);
+    }
+}
+
+/// Adds (or, with `MINUS`, subtracts) the products of the left with `W` columns of the panels on the right, from column `FROM` on.
+#[inline(always)]
+fn add_columns<R: Registers, L: Left<R>, const W: usize, const FROM: usize, const MINUS: bool, const P: usize>(
+    registers: R,
     height: usize,
-    left: [&[[S::f64s; V]]; A],
-    right: [&[[f64; PANEL]]; 2],
-    target: &mut [f64],
+    left: L,
+    right: [&[[f64; PANEL]]; P],
+    target: &mut [[f64; STRIP]],
 ) {
     // Of the same length, as the compiler then knows.
-    let (left, right) = (left.map(|panel| &panel[..height]), right.map(|panel| &panel[..height]));
-    let mut sums = [[[simd.splat_f64s(0.0); V]; A]; W];
+    let (left, right) = (left.cut(height), right.map(|panel| &panel[..height]));
+    let mut sums = [L::zero(registers); W];
     for k in 0..height {
+        let row = left.row(registers, k);
         for j in 0..W {
-            let factor = simd.splat_f64s(right[(FROM + j) / PANEL][k][(FROM + j) % PANEL]);
-            for a in 0..A {
-                for v in 0..V {
-                    sums[j][a][v] = simd.mul_add_e_f64s(left[a][k][v], factor, sums[j][a][v]);
-                }
-            }
+            let factor = L::splat(registers, right[(FROM + j) / PANEL][k][(FROM + j) % PANEL]);
+            sums[j] = L::mul_add(registers, row, factor, sums[j]);
         }
     }
-    for (column, sums) in target.as_chunks_mut::<STRIP>().0.iter_mut().zip(&sums) {
-        let column = S::as_mut_simd_f64s(column).0.as_chunks_mut::<V>().0;
-        for (out, sums) in column.iter_mut().zip(sums) {
-            (0..V).for_each(|v| {
-                out[v] = if MINUS { simd.sub_f64s(out[v], sums[v]) } else { simd.add_f64s(out[v], sums[v]) };
-            });
-        }
+    for (column, sums) in target.iter_mut().zip(sums) {
+        L::take::<MINUS>(registers, sums, column);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::packed_rows::DEPTH;
+    use super::super::registers::narrow;
     use super::*;
     use crate::random::Generator;
     use faer::{Mat, MatRef};
 
     /// The sums in the area where it is on or below the diagonal are those of the naive product.
-    fn check<S: Simd, const V: usize>(simd: S, block: MatRef<'_, f64>, area: Area) {
+    fn check<R: Registers>(registers: R, block: MatRef<'_, f64>, area: Area) {
         let mut rows = PackedRows::default();
         rows.load(block, false);
         let mut target = vec![1.0; area.size()];
-        Products { rows: &rows, area, target: &mut target }.run::<S, V>(simd);
+        Products { rows: &rows, area, target: &mut target }.run(registers);
         for j in 0..area.width {
             for i in 0..area.height {
                 let (row, col) = (area.row + i, area.col + j);
@@ -204,17 +300,26 @@ mod tests {
             for rows in [1, 7, DEPTH - 1, DEPTH + 1, 2 * DEPTH + 3] {
                 let block = Mat::from_fn(rows, dim, |_, _| rng.normal());
                 let whole = Area { row: 0, col: 0, height: dim, width: dim };
-                check::<Scalar, 4>(Scalar, block.as_ref(), whole);
+                check(Plain::<Scalar, 4>(Scalar), block.as_ref(), whole);
                 let mut sums = vec![0.0; whole.size()];
                 let mut packed = PackedRows::default();
                 packed.load(block.as_ref(), true);
                 add_products(&packed, whole, &mut sums);
+                if let Some(narrow) = narrow() {
+                    let mut same = vec![0.0; whole.size()];
+                    Products { rows: &packed, area: whole, target: &mut same }.run(narrow);
+                    assert_eq!(same, sums);
+                }
                 let expected = block.transpose() * &block;
                 for j in 0..dim {
                     assert!((j..dim).all(|i| (sums[whole.place(i, j)] - expected[(i, j)]).abs() < 1e-11));
                 }
                 if dim > 24 {
-                    check::<Scalar, 4>(Scalar, block.as_ref(), Area { row: 24, col: 0, height: dim - 24, width: 24 });
+                    check(
+                        Plain::<Scalar, 4>(Scalar),
+                        block.as_ref(),
+                        Area { row: 24, col: 0, height: dim - 24, width: 24 },
+                    );
                 }
             }
         }

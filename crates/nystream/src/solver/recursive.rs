@@ -460,3 +460,5 @@ mod tests;
 mod tests_line;
 #[cfg(test)]
 mod tests_passing;
+#[cfg(test)]
+mod tests_turns;

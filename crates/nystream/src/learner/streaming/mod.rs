@@ -45,6 +45,8 @@ mod status;
 mod tests;
 #[cfg(test)]
 mod tests_reopen;
+#[cfg(test)]
+mod tests_wide;
 mod witnesses;
 
 pub use file::KIND;

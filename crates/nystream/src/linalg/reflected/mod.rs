@@ -26,19 +26,20 @@ mod panel;
 mod tests;
 mod wave;
 
-use faer::{ColRef, Mat, MatMut, MatRef};
-use pulp::Simd;
-
-use self::panel::{Column, Lined, Panel, apply, find, reflect};
+use self::panel::{Column, Lined, Panel, WHOLE, apply, find, reflect};
 pub use self::wave::Wave;
 use super::aligned::Aligned;
 use super::packed_rows::BLOCK;
 use super::rank_update::{OnPanels, STRIP, on_panels};
+use super::registers::Registers;
+use faer::{ColRef, Mat, MatMut, MatRef};
 
 /// Columns that are reflected together.
 const PIVOTS: usize = BLOCK;
 /// Strips of as many rows.
 const STRIPS: usize = PIVOTS / STRIP;
+/// Blocks of rows of (L, zᵀ) to which what was found is applied while it is at hand.
+const TOGETHER: usize = 2;
 /// Rows that are taken up together, at most.
 pub const MOST_ROWS: usize = 48;
 
@@ -188,13 +189,17 @@ impl Reflecting {
         self.panels.capacity() * size_of::<Panel>() + 8 * (2 * MOST_ROWS * self.rest.capacity() + MOST_ROWS)
     }
 
-    /// Takes rows up; only when it is their turn.
-    fn take_up(&mut self, wave: &Wave, turn: u64, rows: NewRows) {
-        let shape = wave.shape();
+    /// Makes room.
+    fn reserve(&mut self, shape: Shape) {
         self.panels.resize_with(shape.panels(), Panel::new);
         self.rest.resize(shape.outputs, [0.0; MOST_ROWS]);
         self.errors.resize(shape.outputs, [0.0; MOST_ROWS]);
         self.variances.resize(MOST_ROWS, 0.0);
+    }
+
+    /// Takes rows up; only when it is their turn.
+    fn take_up(&mut self, wave: &Wave, turn: u64, rows: NewRows) {
+        self.reserve(wave.shape());
         on_panels(TakeUp { wave, turn, rows, found: self });
     }
 }
@@ -209,37 +214,54 @@ struct TakeUp<'a, 'w> {
 
 impl OnPanels for TakeUp<'_, '_> {
     #[inline(always)]
-    fn run<S: Simd, const V: usize>(self, simd: S) {
+    fn run<R: Registers>(self, registers: R) {
         let Self { wave, turn, rows, found } = self;
         let shape = wave.shape();
-        // The innermost loops take six rows.
-        let height = rows.features.nrows().next_multiple_of(6);
-        let Lined(blocks) = &mut Lined([[[0.0; STRIP]; MOST_ROWS]; STRIPS]);
-        for g in 0..shape.blocks() {
-            load(shape, rows, g, blocks);
-            let Some(mut numbers) = wave.wait(g, turn) else { return };
-            let (columns, _) = numbers.as_chunks_mut::<PIVOTS>();
-            let (columns, _) = columns.as_chunks_mut::<STRIPS>();
-            for (own, panel) in columns[..g.min(shape.panels())].iter_mut().zip(&found.panels) {
-                for (own, block) in own.iter_mut().zip(&mut *blocks) {
-                    apply::<S, V>(simd, panel, own, &mut block[..height]);
+        // The innermost loops take so many rows.
+        let height = rows.features.nrows().next_multiple_of(WHOLE);
+        let Lined(blocks) = &mut Lined([[[[0.0; STRIP]; MOST_ROWS]; STRIPS]; TOGETHER]);
+        for first in (0..shape.blocks()).step_by(TOGETHER) {
+            let both = first..(first + TOGETHER).min(shape.blocks());
+            both.clone().zip(&mut *blocks).for_each(|(g, block)| load(shape, rows, g, block));
+            let mut numbers = [const { None }; TOGETHER];
+            for (g, numbers) in both.clone().zip(&mut numbers) {
+                *numbers = wave.wait(g, turn);
+                if numbers.is_none() {
+                    return;
                 }
             }
-            if g < shape.panels() {
-                let pivots = PIVOTS.min(shape.width - g * PIVOTS);
-                find::<S, V>(simd, &mut found.panels[g], &mut columns[g], blocks, pivots, height);
+            for (p, panel) in found.panels[..first.min(shape.panels())].iter().enumerate() {
+                for (numbers, blocks) in numbers.iter_mut().flatten().zip(&mut *blocks) {
+                    apply(registers, panel, &mut strips(numbers)[p], blocks, height);
+                }
             }
-            wave.pass(g, turn, numbers);
-            for (t, rest) in found.rest.iter_mut().enumerate() {
-                let row = shape.width + t;
-                if row / PIVOTS == g {
-                    let (strip, lane) = (row % PIVOTS / STRIP, row % STRIP);
-                    *rest = std::array::from_fn(|k| if k < height { blocks[strip][k][lane] } else { 0.0 });
+            for ((g, mut numbers), blocks) in both.zip(numbers.into_iter().flatten()).zip(&mut *blocks) {
+                let columns = strips(&mut numbers);
+                for p in first..g.min(shape.panels()) {
+                    apply(registers, &found.panels[p], &mut columns[p], blocks, height);
+                }
+                if g < shape.panels() {
+                    let pivots = PIVOTS.min(shape.width - g * PIVOTS);
+                    find(registers, &mut found.panels[g], &mut columns[g], blocks, pivots, height);
+                }
+                wave.pass(g, turn, numbers);
+                for (t, rest) in found.rest.iter_mut().enumerate() {
+                    let row = shape.width + t;
+                    if row / PIVOTS == g {
+                        let (strip, lane) = (row % PIVOTS / STRIP, row % STRIP);
+                        *rest = std::array::from_fn(|k| if k < height { blocks[strip][k][lane] } else { 0.0 });
+                    }
                 }
             }
         }
-        innovations::<S, V>(simd, found, height);
+        innovations(registers, found, height);
     }
+}
+
+/// The strips of a block of rows of (L, zᵀ), for every 24 columns.
+fn strips(numbers: &mut Aligned<STRIP>) -> &mut [[[Column; PIVOTS]; STRIPS]] {
+    let (columns, _) = numbers.as_chunks_mut::<PIVOTS>();
+    columns.as_chunks_mut().0
 }
 
 /// The numbers of a block of rows of (Φᵀ, yᵀ).
@@ -271,7 +293,7 @@ fn load(shape: Shape, rows: NewRows, g: usize, blocks: &mut [[Column; MOST_ROWS]
 
 /// Errors and variances: Q₂₂ and ε to a triangle. Rows of Q₂₂ are taken from the last.
 #[inline(always)]
-fn innovations<S: Simd, const V: usize>(simd: S, found: &mut Reflecting, height: usize) {
+fn innovations<R: Registers>(registers: R, found: &mut Reflecting, height: usize) {
     let Reflecting { panels, rest, errors, variances } = found;
     // Strips of Q₂₂, and after them ε.
     const OWN: usize = MOST_ROWS / STRIP;
@@ -283,9 +305,9 @@ fn innovations<S: Simd, const V: usize>(simd: S, found: &mut Reflecting, height:
         }
     }
     for panel in panels.iter() {
-        for strip in turned.iter_mut().take(own) {
-            let Lined(unused) = &mut Lined([[0.0; STRIP]; PIVOTS]);
-            apply::<S, V>(simd, panel, unused, &mut strip[..height]);
+        for strips in turned[..own].as_chunks_mut::<STRIPS>().0 {
+            let Lined(unused) = &mut Lined([[[0.0; STRIP]; PIVOTS]; STRIPS]);
+            apply(registers, panel, unused, strips, height);
         }
     }
     for j in 0..height {
@@ -299,11 +321,11 @@ fn innovations<S: Simd, const V: usize>(simd: S, found: &mut Reflecting, height:
         let factor = if length == 0.0 { 0.0 } else { divisor / -beta };
         vector[j + 1..].iter_mut().for_each(|v| *v /= divisor);
         vector[j] = 1.0;
-        // Whole threes of columns, of which those before j are met by zeros.
-        let from = j / 3 * 3;
+        // Whole sixes of columns, of which those before j are met by zeros.
+        let from = j / 6 * 6;
         let none = [0.0; STRIP];
         for strip in &mut turned[s..own] {
-            reflect::<S, V>(simd, &none, &mut strip[from..height], &vector[from..height], factor);
+            reflect(registers, &none, &mut strip[from..height], &vector[from..height], factor);
         }
         let row = height - 1 - j;
         for (rest, errors) in rest.iter_mut().zip(errors.iter_mut()) {

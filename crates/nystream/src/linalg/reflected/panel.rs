@@ -7,15 +7,16 @@
 //! the others turns it round, and diagonals are to stay above zero. (With the other sign, the vector of the reflection would be a difference
 //! of nearly equal numbers.)
 
-use pulp::Simd;
-
 use super::super::rank_update::STRIP;
+use super::super::registers::{Lanes, Registers};
 use super::{MOST_ROWS, PIVOTS, STRIPS};
 
-/// Columns of a product of the innermost loop.
-const WIDTH: usize = 6;
-/// Products that the columns of a panel make.
-const PRODUCTS: usize = PIVOTS / WIDTH;
+/// Columns of a product of the innermost loop where registers are wide, of three strips at once, and where they are narrow,
+/// of one.
+const WIDE: usize = 8;
+const NARROW: usize = 6;
+/// Of both.
+pub(super) const WHOLE: usize = 24;
 
 /// A column of a strip of rows.
 pub(super) type Column = [f64; STRIP];
@@ -25,131 +26,178 @@ pub(super) type Column = [f64; STRIP];
 #[repr(align(64))]
 pub(super) struct Lined<T>(pub T);
 
-/// Reflections of `PIVOTS` columns.
+/// Reflections of `PIVOTS` columns. Matrices are held as many columns after the other, row by row, as the innermost loop takes.
 #[derive(Debug, Clone)]
 pub(super) struct Panel {
-    /// Y T, six columns after the other, row by row.
-    mixed: [[[f64; WIDTH]; MOST_ROWS]; PRODUCTS],
-    /// T, likewise.
-    among: [[[f64; WIDTH]; PIVOTS]; PRODUCTS],
-    /// −Yᵀ, six columns after the other, row by row.
-    vectors: [[[f64; WIDTH]; PIVOTS]; MOST_ROWS / WIDTH],
+    /// Y T.
+    mixed: [f64; MOST_ROWS * PIVOTS],
+    /// T.
+    among: [f64; PIVOTS * PIVOTS],
+    /// −Yᵀ.
+    vectors: [f64; PIVOTS * MOST_ROWS],
 }
 
 impl Panel {
     pub(super) fn new() -> Self {
-        let (mixed, among) = ([[[0.0; _]; _]; _], [[[0.0; _]; _]; _]);
-        Self { mixed, among, vectors: [[[0.0; _]; _]; _] }
+        Self { mixed: [0.0; _], among: [0.0; _], vectors: [0.0; _] }
     }
 }
 
-#[inline(always)]
-fn read<S: Simd, const V: usize>(column: &Column) -> [[S::f64s; V]; 2] {
-    let registers = S::as_simd_f64s(column).0.as_chunks::<V>().0;
-    [registers[0], registers[1]]
+/// Columns of a product of the innermost loop.
+const fn width<R: Registers>() -> usize {
+    if R::WIDE { WIDE } else { NARROW }
 }
 
+/// Some columns of a matrix of so many rows, row by row.
 #[inline(always)]
-fn write<S: Simd, const V: usize>(column: &mut Column, values: [[S::f64s; V]; 2]) {
-    let registers = S::as_mut_simd_f64s(column).0.as_chunks_mut::<V>().0;
-    registers[0] = values[0];
-    registers[1] = values[1];
+fn columns<const W: usize>(matrix: &[f64], rows: usize, group: usize) -> &[[f64; W]] {
+    matrix[group * W * rows..(group + 1) * W * rows].as_chunks().0
 }
 
-/// Six columns of sums in registers: two fours of rows each.
-type Sums<F, const V: usize> = [[[F; V]; 2]; WIDTH];
-
-/// Adds the products of columns with six numbers each.
+/// Writes a row of such a matrix.
 #[inline(always)]
-fn add_products<S: Simd, const V: usize>(
-    simd: S,
-    columns: &[Column],
-    factors: &[[f64; WIDTH]],
-    mut sums: Sums<S::f64s, V>,
-) -> Sums<S::f64s, V> {
-    for (column, factors) in columns.iter().zip(factors) {
-        let column = read::<S, V>(column);
-        for j in 0..WIDTH {
-            let factor = simd.splat_f64s(factors[j]);
-            for half in 0..2 {
-                for v in 0..V {
-                    sums[j][half][v] = simd.mul_add_e_f64s(column[half][v], factor, sums[j][half][v]);
-                }
-            }
+fn put<R: Registers>(matrix: &mut [f64], rows: usize, row: usize, numbers: &[f64]) {
+    let width = width::<R>();
+    for (group, numbers) in numbers.chunks_exact(width).enumerate() {
+        matrix[(group * rows + row) * width..][..width].copy_from_slice(numbers);
+    }
+}
+
+/// Eight rows of a column in registers.
+type Eight<R> = <R as Lanes<STRIP>>::Numbers;
+
+#[inline(always)]
+fn splat<R: Registers>(registers: R, value: f64) -> <R as Lanes<STRIP>>::Factor {
+    Lanes::<STRIP>::splat(registers, value)
+}
+
+/// a + b·factor.
+#[inline(always)]
+fn plus<R: Registers>(registers: R, a: Eight<R>, b: Eight<R>, factor: <R as Lanes<STRIP>>::Factor) -> Eight<R> {
+    Lanes::<STRIP>::mul_add(registers, b, factor, a)
+}
+
+/// Adds the products of columns of `T` strips with `W` numbers each.
+#[inline(always)]
+fn add_products<R: Registers, const W: usize, const T: usize>(
+    registers: R,
+    strips: [&[Column]; T],
+    factors: &[[f64; W]],
+    mut sums: [[Eight<R>; T]; W],
+) -> [[Eight<R>; T]; W] {
+    let strips = strips.map(|strip| &strip[..factors.len()]);
+    for (k, factors) in factors.iter().enumerate() {
+        let numbers = strips.map(|strip| registers.read(&strip[k]));
+        for j in 0..W {
+            let factor = splat(registers, factors[j]);
+            (0..T).for_each(|s| sums[j][s] = plus(registers, sums[j][s], numbers[s], factor));
         }
     }
     sums
 }
 
-/// Applies the reflections to a strip of rows: its numbers in the columns of the panel, and in the block.
+/// [`apply`] to `T` strips, in products of `W` columns.
 #[inline(always)]
-pub(super) fn apply<S: Simd, const V: usize>(simd: S, panel: &Panel, own: &mut [Column; PIVOTS], block: &mut [Column]) {
-    let Lined(changes) = &mut Lined([[0.0; STRIP]; PIVOTS]);
-    for (g, changes) in changes.as_chunks_mut::<WIDTH>().0.iter_mut().enumerate() {
-        let zero = [[[simd.splat_f64s(0.0); V]; 2]; WIDTH];
-        let sums = add_products(simd, block, &panel.mixed[g], zero);
-        let sums = add_products(simd, &own[..(g + 1) * WIDTH], &panel.among[g], sums);
-        (0..WIDTH).for_each(|j| write::<S, V>(&mut changes[j], sums[j]));
+fn apply_by<R: Registers, const W: usize, const T: usize>(
+    registers: R,
+    panel: &Panel,
+    own: &mut [[Column; PIVOTS]; T],
+    blocks: &mut [[Column; MOST_ROWS]; T],
+    height: usize,
+) {
+    // X Y T, and what T makes of what they were.
+    let Lined(changes) = &mut Lined([[[0.0; STRIP]; PIVOTS]; T]);
+    for g in 0..PIVOTS / W {
+        let zero = [[Lanes::<STRIP>::zero(registers); T]; W];
+        let mixed = &columns::<W>(&panel.mixed, MOST_ROWS, g)[..height];
+        // Columns of T end at its diagonal.
+        let among = &columns::<W>(&panel.among, PIVOTS, g)[..(g + 1) * W];
+        let sums = add_products(registers, blocks.each_ref().map(|block| &block[..]), mixed, zero);
+        let sums = add_products(registers, own.each_ref().map(|own| &own[..]), among, sums);
+        for j in 0..W {
+            (0..T).for_each(|s| registers.write(sums[j][s], &mut changes[s][g * W + j]));
+        }
     }
-    for (own, change) in own.iter_mut().zip(&*changes) {
+    for (own, change) in own.as_flattened_mut().iter_mut().zip(changes.as_flattened()) {
         for i in 0..STRIP {
             own[i] = change[i] - own[i];
         }
     }
-    for (columns, vectors) in block.as_chunks_mut::<WIDTH>().0.iter_mut().zip(&panel.vectors) {
-        let sums = std::array::from_fn(|j| read::<S, V>(&columns[j]));
-        let sums = add_products(simd, &*changes, vectors, sums);
-        (0..WIDTH).for_each(|j| write::<S, V>(&mut columns[j], sums[j]));
+    for g in 0..height / W {
+        let place = g * W..(g + 1) * W;
+        let mut sums = [[Lanes::<STRIP>::zero(registers); T]; W];
+        for j in 0..W {
+            (0..T).for_each(|s| sums[j][s] = registers.read(&blocks[s][place.start + j]));
+        }
+        let vectors = columns::<W>(&panel.vectors, PIVOTS, g);
+        let sums = add_products(registers, changes.each_ref().map(|changes| &changes[..]), vectors, sums);
+        for j in 0..W {
+            (0..T).for_each(|s| registers.write(sums[j][s], &mut blocks[s][place.start + j]));
+        }
     }
 }
 
-/// Σ_k x_k y_k.
+/// Applies the reflections to strips of rows: their numbers in the columns of the panel, and in the block, of which so many rows
+/// are taken up.
 #[inline(always)]
-fn times<S: Simd, const V: usize>(simd: S, block: &[Column], vector: &[f64]) -> [[S::f64s; V]; 2] {
-    // Several sums, so that none waits for the one before.
-    let mut sums = [[[simd.splat_f64s(0.0); V]; 2]; 3];
-    for (columns, numbers) in block.as_chunks::<3>().0.iter().zip(vector.as_chunks::<3>().0) {
-        for q in 0..3 {
-            let (column, number) = (read::<S, V>(&columns[q]), simd.splat_f64s(numbers[q]));
-            for half in 0..2 {
-                for v in 0..V {
-                    sums[q][half][v] = simd.mul_add_e_f64s(column[half][v], number, sums[q][half][v]);
-                }
-            }
+pub(super) fn apply<R: Registers>(
+    registers: R,
+    panel: &Panel,
+    own: &mut [[Column; PIVOTS]; STRIPS],
+    blocks: &mut [[Column; MOST_ROWS]; STRIPS],
+    height: usize,
+) {
+    if R::WIDE {
+        apply_by::<R, WIDE, STRIPS>(registers, panel, own, blocks, height);
+    } else {
+        for (own, block) in own.iter_mut().zip(blocks) {
+            let (own, block) = (std::array::from_mut(own), std::array::from_mut(block));
+            apply_by::<R, NARROW, 1>(registers, panel, own, block, height);
         }
     }
-    let add = |a, b| simd.add_f64s(a, b);
-    std::array::from_fn(|half| std::array::from_fn(|v| add(add(sums[0][half][v], sums[1][half][v]), sums[2][half][v])))
+}
+
+/// Sums of products at a time: none waits for the one before.
+const CHAINS: usize = 6;
+
+/// Σ_k x_k y_k, of whole sixes.
+#[inline(always)]
+fn times<R: Registers>(registers: R, block: &[Column], vector: &[f64]) -> Eight<R> {
+    let mut sums = [Lanes::<STRIP>::zero(registers); CHAINS];
+    for (columns, numbers) in block.as_chunks::<CHAINS>().0.iter().zip(vector.as_chunks::<CHAINS>().0) {
+        for q in 0..CHAINS {
+            sums[q] = plus(registers, sums[q], registers.read(&columns[q]), splat(registers, numbers[q]));
+        }
+    }
+    let add = |a, b| Lanes::<STRIP>::add(registers, a, b);
+    let [a, b, c] = std::array::from_fn(|q| add(sums[2 * q], sums[2 * q + 1]));
+    add(add(a, b), c)
 }
 
 /// x_k −= w y_k.
 #[inline(always)]
-fn subtract<S: Simd, const V: usize>(simd: S, block: &mut [Column], by: [[S::f64s; V]; 2], vector: &[f64]) {
+fn subtract<R: Registers>(registers: R, block: &mut [Column], by: Eight<R>, vector: &[f64]) {
     for (column, number) in block.iter_mut().zip(vector) {
-        let (values, factor) = (read::<S, V>(column), simd.splat_f64s(-number));
-        let result = |half: usize, v: usize| simd.mul_add_e_f64s(by[half][v], factor, values[half][v]);
-        write::<S, V>(column, std::array::from_fn(|half| std::array::from_fn(|v| result(half, v))));
+        let result = plus(registers, registers.read(column), by, splat(registers, -number));
+        registers.write(result, column);
     }
 }
 
 /// x ← x − factor (x·v + own) v for all rows of a strip, where `own` is what v's entry outside the block, a 1, meets; gives
-/// what that entry's column changes by.
+/// what that entry's column changes by. Of whole sixes.
 #[inline(always)]
-pub(super) fn reflect<S: Simd, const V: usize>(
-    simd: S,
+pub(super) fn reflect<R: Registers>(
+    registers: R,
     own: &Column,
     block: &mut [Column],
     vector: &[f64],
     factor: f64,
 ) -> Column {
-    let (sums, own) = (times::<S, V>(simd, block, vector), read::<S, V>(own));
-    let factor = simd.splat_f64s(factor);
-    let change: [[S::f64s; V]; 2] = std::array::from_fn(|half| {
-        std::array::from_fn(|v| simd.mul_f64s(factor, simd.add_f64s(sums[half][v], own[half][v])))
-    });
-    subtract(simd, block, change, vector);
+    let sums = Lanes::<STRIP>::add(registers, times(registers, block, vector), registers.read(own));
+    let change = Lanes::<STRIP>::mul(registers, sums, splat(registers, factor));
+    subtract(registers, block, change, vector);
     let mut out = [0.0; STRIP];
-    write::<S, V>(&mut out, change);
+    registers.write(change, &mut out);
     out
 }
 
@@ -166,8 +214,8 @@ type Square = [[f64; PIVOTS]; PIVOTS];
 /// Finds the reflections of the first `pivots` rows, and applies them to all rows of the strips: their numbers in the columns of the
 /// panel, strip after strip, and in the block.
 #[inline(always)]
-pub(super) fn find<S: Simd, const V: usize>(
-    simd: S,
+pub(super) fn find<R: Registers>(
+    registers: R,
     panel: &mut Panel,
     own: &mut [[Column; PIVOTS]; STRIPS],
     blocks: &mut [[Column; MOST_ROWS]; STRIPS],
@@ -193,7 +241,7 @@ pub(super) fn find<S: Simd, const V: usize>(
         factors[j] = factor;
         for s in strip..STRIPS {
             let column = &mut own[s][j];
-            let change = reflect::<S, V>(simd, column, &mut blocks[s][..rows], &y[..rows], factor);
+            let change = reflect(registers, column, &mut blocks[s][..rows], &y[..rows], factor);
             let above = if s == strip { lane } else { 0 };
             for i in above..STRIP {
                 column[i] = change[i] - column[i];
@@ -201,41 +249,34 @@ pub(super) fn find<S: Simd, const V: usize>(
         }
     }
     let Lined(among) = &mut Lined([[0.0; PIVOTS]; PIVOTS]);
-    mix::<S, V>(simd, &vectors[..rows], &factors, among);
-    for g in 0..PRODUCTS {
-        for i in 0..PIVOTS {
-            panel.among[g][i].copy_from_slice(&among[i][g * WIDTH..(g + 1) * WIDTH]);
-        }
+    mix(registers, &vectors[..rows], &factors, among);
+    for (i, row) in among.iter().enumerate() {
+        put::<R>(&mut panel.among, PIVOTS, i, row);
     }
     let Lined(mixed) = &mut Lined([[0.0; PIVOTS]; 2]);
     for (pair, two) in vectors[..rows].as_chunks::<2>().0.iter().enumerate() {
-        combine::<S, V>(simd, &among[..], |i| [two[0][i], two[1][i]], mixed);
+        combine(registers, &among[..], |i| [two[0][i], two[1][i]], mixed);
         for q in 0..2 {
-            for g in 0..PRODUCTS {
-                panel.mixed[g][2 * pair + q].copy_from_slice(&mixed[q][g * WIDTH..(g + 1) * WIDTH]);
-            }
+            put::<R>(&mut panel.mixed, MOST_ROWS, 2 * pair + q, &mixed[q]);
         }
     }
-    for (h, rows) in vectors[..rows].as_chunks::<WIDTH>().0.iter().enumerate() {
-        for k in 0..WIDTH {
-            for i in 0..PIVOTS {
-                panel.vectors[h][i][k] = -rows[k][i];
-            }
-        }
+    for i in 0..PIVOTS {
+        let row: [f64; MOST_ROWS] = std::array::from_fn(|k| -vectors[k][i]);
+        put::<R>(&mut panel.vectors, PIVOTS, i, &row);
     }
 }
 
 /// T, row by row: above the diagonal its column j is −τ T Yᵀy.
 #[inline(always)]
-fn mix<S: Simd, const V: usize>(simd: S, vectors: &[[f64; PIVOTS]], factors: &[f64; PIVOTS], out: &mut Square) {
+fn mix<R: Registers>(registers: R, vectors: &[[f64; PIVOTS]], factors: &[f64; PIVOTS], out: &mut Square) {
     let Lined(columns) = &mut Lined([[0.0; PIVOTS]; PIVOTS]);
     let Lined(products) = &mut Lined([[0.0; PIVOTS]; 2]);
     let Lined(sums) = &mut Lined([[0.0; PIVOTS]; 2]);
     for pair in 0..PIVOTS / 2 {
-        combine::<S, V>(simd, vectors, |k| [vectors[k][2 * pair], vectors[k][2 * pair + 1]], products);
+        combine(registers, vectors, |k| [vectors[k][2 * pair], vectors[k][2 * pair + 1]], products);
         for q in 0..2 {
             let j = 2 * pair + q;
-            combine::<S, V>(simd, &columns[..j], |k| [-factors[j] * products[q][k], 0.0], sums);
+            combine(registers, &columns[..j], |k| [-factors[j] * products[q][k], 0.0], sums);
             columns[j] = sums[0];
             columns[j][j] = factors[j];
         }
@@ -249,26 +290,24 @@ fn mix<S: Simd, const V: usize>(simd: S, vectors: &[[f64; PIVOTS]], factors: &[f
 
 /// Two sums of rows, each times a factor.
 #[inline(always)]
-fn combine<S: Simd, const V: usize>(
-    simd: S,
+fn combine<R: Registers>(
+    registers: R,
     rows: &[[f64; PIVOTS]],
     factors: impl Fn(usize) -> [f64; 2],
     out: &mut [[f64; PIVOTS]; 2],
 ) {
-    let mut sums = [[[simd.splat_f64s(0.0); V]; PIVOTS / 4]; 2];
+    let mut sums = [[Lanes::<STRIP>::zero(registers); STRIPS]; 2];
     for (k, row) in rows.iter().enumerate() {
-        let (row, factors) = (S::as_simd_f64s(row).0.as_chunks::<V>().0, factors(k));
-        for q in 0..2 {
-            let factor = simd.splat_f64s(factors[q]);
-            for i in 0..PIVOTS / 4 {
-                for v in 0..V {
-                    sums[q][i][v] = simd.mul_add_e_f64s(row[i][v], factor, sums[q][i][v]);
-                }
+        let (row, factors) = (row.as_chunks::<STRIP>().0, factors(k).map(|factor| splat(registers, factor)));
+        for i in 0..STRIPS {
+            let numbers = registers.read(&row[i]);
+            for q in 0..2 {
+                sums[q][i] = plus(registers, sums[q][i], numbers, factors[q]);
             }
         }
     }
     for q in 0..2 {
-        let out = S::as_mut_simd_f64s(&mut out[q]).0.as_chunks_mut::<V>().0;
-        out[..PIVOTS / 4].copy_from_slice(&sums[q]);
+        let (out, _) = out[q].as_chunks_mut::<STRIP>();
+        (0..STRIPS).for_each(|i| registers.write(sums[q][i], &mut out[i]));
     }
 }

@@ -1,5 +1,8 @@
 use faer::Mat;
 
+use pulp::Scalar;
+
+use super::super::registers::{Plain, narrow};
 use super::*;
 use crate::random::Generator;
 
@@ -149,4 +152,33 @@ fn a_turn_that_ends_in_a_panic_is_not_waited_for() {
     assert!(panicked.is_err() && wave.has_given_up());
     let right = NewRows { features: features.as_ref(), targets: targets.as_ref() };
     wave.take_up(1, right, &mut Reflecting::default());
+}
+
+/// The same bits on wide registers and on narrow ones; without vectors, the same numbers.
+#[test]
+fn registers_do_not_matter() {
+    let mut rng = Generator::new(9);
+    for width in [5, 24, 70, 100] {
+        let rows: Vec<_> = [48, 20, 1].map(|count| (random(&mut rng, count, width), random(&mut rng, count, 2))).into();
+        let run = |take: &dyn Fn(TakeUp)| {
+            let (mut factor, mut numbers) = (plain(width, 2, 0.1), Vec::new());
+            for (features, targets) in &rows {
+                let (wave, mut found) = (Wave::new(&mut factor), Reflecting::default());
+                found.reserve(wave.shape());
+                let rows = NewRows { features: features.as_ref(), targets: targets.as_ref() };
+                take(TakeUp { wave: &wave, turn: 0, rows, found: &mut found });
+                numbers.extend(
+                    (0..features.nrows()).flat_map(|i| [found.error(i, 0), found.error(i, 1), found.variance(i)]),
+                );
+            }
+            numbers.extend(lower(&factor).col_iter().flat_map(|column| column.iter().copied()));
+            numbers
+        };
+        let usual = run(&|task| on_panels(task));
+        if let Some(narrow) = narrow() {
+            assert_eq!(run(&|task| task.run(narrow)), usual, "{width}");
+        }
+        let scalar = run(&|task| task.run(Plain::<Scalar, 4>(Scalar)));
+        assert!(usual.iter().zip(&scalar).all(|(a, b)| (a - b).abs() < 1e-10 * (1.0 + a.abs())), "{width}");
+    }
 }
