@@ -71,6 +71,8 @@ struct Differences<'a> {
 }
 
 impl Vectorised for Differences<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(mut self, simd: S) {
         let cols = self.xs.cols();
@@ -213,6 +215,8 @@ struct Finish<'a> {
 }
 
 impl Vectorised for Finish<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(mut self, simd: S) {
         match self.transform {

@@ -73,6 +73,8 @@ struct Straight<'a, 'b> {
 }
 
 impl Vectorised for Straight<'_, '_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let Self { rate, xs, lanes, others, norms, part, done } = self;

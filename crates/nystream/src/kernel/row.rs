@@ -30,6 +30,8 @@ struct RowTask<'a> {
 }
 
 impl Vectorised for RowTask<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
         // A copy of the loop for the kernel used most, without a choice inside.

@@ -7,6 +7,7 @@
 use faer::MatRef;
 use pulp::Simd;
 
+use super::aligned::Aligned;
 use super::vectorised::{Vectorised, vectorised};
 
 /// Columns that stand together.
@@ -18,8 +19,9 @@ const LANES: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Triangle {
     dim: usize,
-    /// For each group of columns: the square on the diagonal, then what is below it, both column by column.
-    data: Vec<f64>,
+    /// For each group of columns: the square on the diagonal, then what is below it, both column by column. All are whole lines
+    /// of the cache.
+    data: Aligned<LANES>,
     /// 1 over the diagonal as it was made: solves wait for one number after the other, and longer for quotients.
     inverses: Vec<f64>,
 }
@@ -50,7 +52,9 @@ impl Triangle {
             }
         }
         let diagonal = (0..dim.next_multiple_of(COLUMNS)).map(|i| if i < dim { entry(i, i) } else { 1.0 });
-        Self { dim, data, inverses: diagonal.map(f64::recip).collect() }
+        let mut aligned = Aligned::zeros(data.len() / LANES);
+        aligned.as_flattened_mut().copy_from_slice(&data);
+        Self { dim, data: aligned, inverses: diagonal.map(f64::recip).collect() }
     }
 
     /// Length of vectors that go with a triangle of this size.
@@ -70,7 +74,7 @@ impl Triangle {
 
     /// Bytes held.
     pub fn size_bytes(&self) -> usize {
-        (self.data.capacity() + self.inverses.capacity()) * 8
+        self.data.size_bytes() + self.inverses.capacity() * 8
     }
 }
 
@@ -80,10 +84,12 @@ struct Forward<'a> {
 }
 
 impl Vectorised for Forward<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let dim = self.triangle.dim;
-        let mut data = &self.triangle.data[..];
+        let mut data = self.triangle.data.as_flattened();
         for group in 0..dim.div_ceil(COLUMNS) {
             let length = below(dim, group);
             let (square, rest) = data.split_at(COLUMNS * COLUMNS);
@@ -116,10 +122,12 @@ struct Backward<'a> {
 }
 
 impl Vectorised for Backward<'_> {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn run<const FMA: bool, S: Simd>(self, simd: S) {
         let dim = self.triangle.dim;
-        let mut data = &self.triangle.data[..];
+        let mut data = self.triangle.data.as_flattened();
         for group in (0..dim.div_ceil(COLUMNS)).rev() {
             let length = below(dim, group);
             let (before, own) = data.split_at(data.len() - COLUMNS * (COLUMNS + length));
