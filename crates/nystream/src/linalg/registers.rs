@@ -61,33 +61,31 @@ impl<S: Simd, const V: usize> Lanes<4> for Plain<S, V> {
     }
 
     #[inline(always)]
-    fn mul_add(self, a: Self::Numbers, factor: S::f64s, c: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|v| self.0.mul_add_e_f64s(a[v], factor, c[v]))
+    fn mul_add(self, a: Self::Numbers, factor: S::f64s, mut c: Self::Numbers) -> Self::Numbers {
+        (0..V).for_each(|v| c[v] = self.0.mul_add_e_f64s(a[v], factor, c[v]));
+        c
     }
 
     #[inline(always)]
-    fn mul(self, a: Self::Numbers, factor: S::f64s) -> Self::Numbers {
-        a.map(|a| self.0.mul_f64s(a, factor))
+    fn mul(self, mut a: Self::Numbers, factor: S::f64s) -> Self::Numbers {
+        (0..V).for_each(|v| a[v] = self.0.mul_f64s(a[v], factor));
+        a
     }
 
     #[inline(always)]
-    fn add(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|v| self.0.add_f64s(a[v], b[v]))
+    fn add(self, mut a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
+        (0..V).for_each(|v| a[v] = self.0.add_f64s(a[v], b[v]));
+        a
     }
 
     #[inline(always)]
-    fn sub(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|v| self.0.sub_f64s(a[v], b[v]))
+    fn sub(self, mut a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
+        (0..V).for_each(|v| a[v] = self.0.sub_f64s(a[v], b[v]));
+        a
     }
 }
 
-/// The halves of eight numbers.
-#[inline(always)]
-fn halves(numbers: &[f64; 8]) -> [&[f64; 4]; 2] {
-    let (fours, _) = numbers.as_chunks();
-    [&fours[0], &fours[1]]
-}
-
+// Halves are written out: what closures of arrays do may be compiled apart, without the registers.
 impl<S: Simd, const V: usize> Lanes<8> for Plain<S, V> {
     type Numbers = [[S::f64s; V]; 2];
     type Factor = S::f64s;
@@ -104,33 +102,35 @@ impl<S: Simd, const V: usize> Lanes<8> for Plain<S, V> {
 
     #[inline(always)]
     fn read(self, from: &[f64; 8]) -> Self::Numbers {
-        halves(from).map(|half| self.read(half))
+        let (fours, _) = from.as_chunks::<4>();
+        [self.read(&fours[0]), self.read(&fours[1])]
     }
 
     #[inline(always)]
     fn write(self, numbers: Self::Numbers, to: &mut [f64; 8]) {
         let (fours, _) = to.as_chunks_mut::<4>();
-        (0..2).for_each(|half| self.write(numbers[half], &mut fours[half]));
+        self.write(numbers[0], &mut fours[0]);
+        self.write(numbers[1], &mut fours[1]);
     }
 
     #[inline(always)]
     fn mul_add(self, a: Self::Numbers, factor: S::f64s, c: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|half| Lanes::<4>::mul_add(self, a[half], factor, c[half]))
+        [Lanes::<4>::mul_add(self, a[0], factor, c[0]), Lanes::<4>::mul_add(self, a[1], factor, c[1])]
     }
 
     #[inline(always)]
     fn mul(self, a: Self::Numbers, factor: S::f64s) -> Self::Numbers {
-        a.map(|a| Lanes::<4>::mul(self, a, factor))
+        [Lanes::<4>::mul(self, a[0], factor), Lanes::<4>::mul(self, a[1], factor)]
     }
 
     #[inline(always)]
     fn add(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|half| Lanes::<4>::add(self, a[half], b[half]))
+        [Lanes::<4>::add(self, a[0], b[0]), Lanes::<4>::add(self, a[1], b[1])]
     }
 
     #[inline(always)]
     fn sub(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        std::array::from_fn(|half| Lanes::<4>::sub(self, a[half], b[half]))
+        [Lanes::<4>::sub(self, a[0], b[0]), Lanes::<4>::sub(self, a[1], b[1])]
     }
 }
 

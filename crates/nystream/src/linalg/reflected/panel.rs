@@ -87,7 +87,9 @@ fn add_products<R: Registers, const W: usize, const T: usize>(
 ) -> [[Eight<R>; T]; W] {
     let strips = strips.map(|strip| &strip[..factors.len()]);
     for (k, factors) in factors.iter().enumerate() {
-        let numbers = strips.map(|strip| registers.read(&strip[k]));
+        // A loop: what closures of arrays do may be compiled apart, without the registers.
+        let mut numbers = [Lanes::<STRIP>::zero(registers); T];
+        (0..T).for_each(|s| numbers[s] = registers.read(&strips[s][k]));
         for j in 0..W {
             let factor = splat(registers, factors[j]);
             (0..T).for_each(|s| sums[j][s] = plus(registers, sums[j][s], numbers[s], factor));
@@ -222,10 +224,11 @@ pub(super) fn find<R: Registers>(
     pivots: usize,
     rows: usize,
 ) {
+    // Y row by row, and column by column.
     let Lined(vectors) = &mut Lined([[0.0; PIVOTS]; MOST_ROWS]);
+    let Lined(across) = &mut Lined([[0.0; MOST_ROWS]; PIVOTS]);
     let mut factors = [0.0; PIVOTS];
-    let mut y = [0.0; MOST_ROWS];
-    for j in 0..pivots {
+    for (j, y) in across.iter_mut().enumerate().take(pivots) {
         let (strip, lane) = (j / STRIP, j % STRIP);
         let mut squares = [0.0; 4];
         for (k, column) in blocks[strip][..rows].iter().enumerate() {
@@ -249,36 +252,41 @@ pub(super) fn find<R: Registers>(
         }
     }
     let Lined(among) = &mut Lined([[0.0; PIVOTS]; PIVOTS]);
-    mix(registers, &vectors[..rows], &factors, among);
+    mix(registers, (&vectors[..rows], across), &factors, among);
     for (i, row) in among.iter().enumerate() {
         put::<R>(&mut panel.among, PIVOTS, i, row);
     }
     let Lined(mixed) = &mut Lined([[0.0; PIVOTS]; 2]);
-    for (pair, two) in vectors[..rows].as_chunks::<2>().0.iter().enumerate() {
-        combine(registers, &among[..], |i| [two[0][i], two[1][i]], mixed);
+    for (pair, [one, other]) in vectors[..rows].as_chunks::<2>().0.iter().enumerate() {
+        combine(registers, &among[..], [one, other], mixed);
         for q in 0..2 {
             put::<R>(&mut panel.mixed, MOST_ROWS, 2 * pair + q, &mixed[q]);
         }
     }
-    for i in 0..PIVOTS {
-        let row: [f64; MOST_ROWS] = std::array::from_fn(|k| -vectors[k][i]);
-        put::<R>(&mut panel.vectors, PIVOTS, i, &row);
+    for (i, y) in across.iter_mut().enumerate() {
+        y.iter_mut().for_each(|v| *v = -*v);
+        put::<R>(&mut panel.vectors, PIVOTS, i, y);
     }
 }
 
-/// T, row by row: above the diagonal its column j is −τ T Yᵀy.
+/// T, row by row: above the diagonal its column j is −τ T Yᵀy. Y is given row by row and column by column.
 #[inline(always)]
-fn mix<R: Registers>(registers: R, vectors: &[[f64; PIVOTS]], factors: &[f64; PIVOTS], out: &mut Square) {
+fn mix<R: Registers>(
+    registers: R,
+    (vectors, across): (&[[f64; PIVOTS]], &[[f64; MOST_ROWS]; PIVOTS]),
+    factors: &[f64; PIVOTS],
+    out: &mut Square,
+) {
     let Lined(columns) = &mut Lined([[0.0; PIVOTS]; PIVOTS]);
     let Lined(products) = &mut Lined([[0.0; PIVOTS]; 2]);
-    let Lined(sums) = &mut Lined([[0.0; PIVOTS]; 2]);
-    for pair in 0..PIVOTS / 2 {
-        combine(registers, vectors, |k| [vectors[k][2 * pair], vectors[k][2 * pair + 1]], products);
-        for q in 0..2 {
+    for (pair, [one, other]) in across.as_chunks::<2>().0.iter().enumerate() {
+        combine(registers, vectors, [one, other], products);
+        for (q, products) in products.iter_mut().enumerate() {
             let j = 2 * pair + q;
-            combine(registers, &columns[..j], |k| [-factors[j] * products[q][k], 0.0], sums);
-            columns[j] = sums[0];
-            columns[j][j] = factors[j];
+            products.iter_mut().for_each(|product| *product *= -factors[j]);
+            let (known, rest) = columns.split_at_mut(j);
+            combine(registers, known, [products], std::array::from_mut(&mut rest[0]));
+            rest[0][j] = factors[j];
         }
     }
     for i in 0..PIVOTS {
@@ -288,25 +296,25 @@ fn mix<R: Registers>(registers: R, vectors: &[[f64; PIVOTS]], factors: &[f64; PI
     }
 }
 
-/// Two sums of rows, each times a factor.
+/// Sums of rows, each times a factor.
 #[inline(always)]
-fn combine<R: Registers>(
+fn combine<R: Registers, const Q: usize, const N: usize>(
     registers: R,
     rows: &[[f64; PIVOTS]],
-    factors: impl Fn(usize) -> [f64; 2],
-    out: &mut [[f64; PIVOTS]; 2],
+    factors: [&[f64; N]; Q],
+    out: &mut [[f64; PIVOTS]; Q],
 ) {
-    let mut sums = [[Lanes::<STRIP>::zero(registers); STRIPS]; 2];
-    for (k, row) in rows.iter().enumerate() {
-        let (row, factors) = (row.as_chunks::<STRIP>().0, factors(k).map(|factor| splat(registers, factor)));
-        for i in 0..STRIPS {
-            let numbers = registers.read(&row[i]);
-            for q in 0..2 {
-                sums[q][i] = plus(registers, sums[q][i], numbers, factors[q]);
+    let mut sums = [[Lanes::<STRIP>::zero(registers); STRIPS]; Q];
+    for (k, row) in rows.iter().enumerate().take(N) {
+        let (row, _) = row.as_chunks::<STRIP>();
+        for q in 0..Q {
+            let factor = splat(registers, factors[q][k]);
+            for i in 0..STRIPS {
+                sums[q][i] = plus(registers, sums[q][i], registers.read(&row[i]), factor);
             }
         }
     }
-    for q in 0..2 {
+    for q in 0..Q {
         let (out, _) = out[q].as_chunks_mut::<STRIP>();
         (0..STRIPS).for_each(|i| registers.write(sums[q][i], &mut out[i]));
     }
