@@ -355,15 +355,14 @@ fn minus<R: Registers>(
     others: &[[f64; BLOCK]],
     factor: impl Fn(usize) -> f64,
 ) -> [f64; BLOCK] {
-    let read = |numbers: &[f64; BLOCK]| -> [_; BLOCK / STRIP] {
-        let (strips, _) = numbers.as_chunks::<STRIP>();
-        std::array::from_fn(|p| registers.read(&strips[p]))
-    };
-    let mut sums = read(from);
+    let mut sums = [Lanes::<STRIP>::zero(registers); BLOCK / STRIP];
+    for (sum, strip) in sums.iter_mut().zip(from.as_chunks::<STRIP>().0) {
+        *sum = registers.read(strip);
+    }
     for (k, other) in others.iter().enumerate() {
-        let (other, factor) = (read(other), Lanes::<STRIP>::splat(registers, -factor(k)));
-        for p in 0..BLOCK / STRIP {
-            sums[p] = Lanes::<STRIP>::mul_add(registers, other[p], factor, sums[p]);
+        let factor = Lanes::<STRIP>::splat(registers, -factor(k));
+        for (sum, strip) in sums.iter_mut().zip(other.as_chunks::<STRIP>().0) {
+            *sum = Lanes::<STRIP>::mul_add(registers, registers.read(strip), factor, *sum);
         }
     }
     let mut out = [0.0; BLOCK];

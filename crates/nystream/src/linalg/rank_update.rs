@@ -80,16 +80,17 @@ impl<T: OnPanels> WithSimd for Dispatched<T> {
     }
 }
 
+/// A task with the registers it runs on.
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-struct OnWide<T>(pulp::x86::V4, T);
+struct On<R, T>(R, T);
 
 #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-impl<T: OnPanels> pulp::NullaryFnOnce for OnWide<T> {
+impl<R: Registers, T: OnPanels> pulp::NullaryFnOnce for On<R, T> {
     type Output = ();
 
     #[inline(always)]
     fn call(self) {
-        self.1.run(super::registers::Wide(self.0));
+        self.1.run(self.0);
     }
 }
 
@@ -97,8 +98,14 @@ impl<T: OnPanels> pulp::NullaryFnOnce for OnWide<T> {
 #[inline]
 pub(super) fn on_panels(task: impl OnPanels) {
     #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
-    if let Some(wide) = pulp::x86::V4::try_new() {
-        return wide.vectorize(OnWide(wide, task));
+    {
+        use pulp::x86::{V3, V4};
+        if let Some(wide) = V4::try_new() {
+            return wide.vectorize(On(super::registers::Wide(wide), task));
+        }
+        if let Some(narrow) = V3::try_new() {
+            return narrow.vectorize(On(Plain::<V3, 1>(narrow), task));
+        }
     }
     Arch::new().dispatch(Dispatched(task));
 }

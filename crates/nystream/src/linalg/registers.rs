@@ -62,30 +62,38 @@ impl<S: Simd, const V: usize> Lanes<4> for Plain<S, V> {
 
     #[inline(always)]
     fn mul_add(self, a: Self::Numbers, factor: S::f64s, mut c: Self::Numbers) -> Self::Numbers {
-        (0..V).for_each(|v| c[v] = self.0.mul_add_e_f64s(a[v], factor, c[v]));
+        for v in 0..V {
+            c[v] = self.0.mul_add_e_f64s(a[v], factor, c[v]);
+        }
         c
     }
 
     #[inline(always)]
     fn mul(self, mut a: Self::Numbers, factor: S::f64s) -> Self::Numbers {
-        (0..V).for_each(|v| a[v] = self.0.mul_f64s(a[v], factor));
+        for v in 0..V {
+            a[v] = self.0.mul_f64s(a[v], factor);
+        }
         a
     }
 
     #[inline(always)]
     fn add(self, mut a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        (0..V).for_each(|v| a[v] = self.0.add_f64s(a[v], b[v]));
+        for v in 0..V {
+            a[v] = self.0.add_f64s(a[v], b[v]);
+        }
         a
     }
 
     #[inline(always)]
     fn sub(self, mut a: Self::Numbers, b: Self::Numbers) -> Self::Numbers {
-        (0..V).for_each(|v| a[v] = self.0.sub_f64s(a[v], b[v]));
+        for v in 0..V {
+            a[v] = self.0.sub_f64s(a[v], b[v]);
+        }
         a
     }
 }
 
-// Halves are written out: what closures of arrays do may be compiled apart, without the registers.
+// Halves are written out, and loops are loops: closures may be compiled apart, without the registers.
 impl<S: Simd, const V: usize> Lanes<8> for Plain<S, V> {
     type Numbers = [[S::f64s; V]; 2];
     type Factor = S::f64s;

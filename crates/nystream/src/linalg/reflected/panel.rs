@@ -87,12 +87,16 @@ fn add_products<R: Registers, const W: usize, const T: usize>(
 ) -> [[Eight<R>; T]; W] {
     let strips = strips.map(|strip| &strip[..factors.len()]);
     for (k, factors) in factors.iter().enumerate() {
-        // A loop: what closures of arrays do may be compiled apart, without the registers.
+        // Loops, not closures: those may be compiled apart, without the registers.
         let mut numbers = [Lanes::<STRIP>::zero(registers); T];
-        (0..T).for_each(|s| numbers[s] = registers.read(&strips[s][k]));
+        for s in 0..T {
+            numbers[s] = registers.read(&strips[s][k]);
+        }
         for j in 0..W {
             let factor = splat(registers, factors[j]);
-            (0..T).for_each(|s| sums[j][s] = plus(registers, sums[j][s], numbers[s], factor));
+            for s in 0..T {
+                sums[j][s] = plus(registers, sums[j][s], numbers[s], factor);
+            }
         }
     }
     sums
@@ -117,7 +121,9 @@ fn apply_by<R: Registers, const W: usize, const T: usize>(
         let sums = add_products(registers, blocks.each_ref().map(|block| &block[..]), mixed, zero);
         let sums = add_products(registers, own.each_ref().map(|own| &own[..]), among, sums);
         for j in 0..W {
-            (0..T).for_each(|s| registers.write(sums[j][s], &mut changes[s][g * W + j]));
+            for s in 0..T {
+                registers.write(sums[j][s], &mut changes[s][g * W + j]);
+            }
         }
     }
     for (own, change) in own.as_flattened_mut().iter_mut().zip(changes.as_flattened()) {
@@ -129,12 +135,16 @@ fn apply_by<R: Registers, const W: usize, const T: usize>(
         let place = g * W..(g + 1) * W;
         let mut sums = [[Lanes::<STRIP>::zero(registers); T]; W];
         for j in 0..W {
-            (0..T).for_each(|s| sums[j][s] = registers.read(&blocks[s][place.start + j]));
+            for s in 0..T {
+                sums[j][s] = registers.read(&blocks[s][place.start + j]);
+            }
         }
         let vectors = columns::<W>(&panel.vectors, PIVOTS, g);
         let sums = add_products(registers, changes.each_ref().map(|changes| &changes[..]), vectors, sums);
         for j in 0..W {
-            (0..T).for_each(|s| registers.write(sums[j][s], &mut blocks[s][place.start + j]));
+            for s in 0..T {
+                registers.write(sums[j][s], &mut blocks[s][place.start + j]);
+            }
         }
     }
 }
@@ -316,6 +326,8 @@ fn combine<R: Registers, const Q: usize, const N: usize>(
     }
     for q in 0..Q {
         let (out, _) = out[q].as_chunks_mut::<STRIP>();
-        (0..STRIPS).for_each(|i| registers.write(sums[q][i], &mut out[i]));
+        for i in 0..STRIPS {
+            registers.write(sums[q][i], &mut out[i]);
+        }
     }
 }
