@@ -3,7 +3,9 @@
 //!
 //! The same on any number of threads; results are those of one machine, not of all (fused or not).
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
+
+use super::vectorised::on_narrow;
 
 /// Rows taken together: each load of the vector serves as many sums.
 const ROWS: usize = 4;
@@ -12,22 +14,22 @@ const NARROW: usize = 8;
 
 /// out = M x, M row-major with `stride` numbers from one row to the next.
 pub(crate) fn times(matrix: &[f64], stride: usize, x: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Times { matrix, stride, x, out });
+    on_narrow(Times { matrix, stride, x, out });
 }
 
 /// out += factor Mᵀ z, M row-major with `stride` numbers from one row to the next.
 pub(crate) fn add_transposed_times(matrix: &[f64], stride: usize, z: &[f64], factor: f64, out: &mut [f64]) {
-    Arch::new().dispatch(Transposed { matrix, stride, z, factor, out });
+    on_narrow(Transposed { matrix, stride, z, factor, out });
 }
 
 /// out += factor MᵀM x, M row-major with `stride` numbers from one row to the next, in one reading of M.
 pub(crate) fn add_gram_times(matrix: &[f64], stride: usize, x: &[f64], factor: f64, out: &mut [f64]) {
-    Arch::new().dispatch(GramTimes { matrix, stride, x, factor, out });
+    on_narrow(GramTimes { matrix, stride, x, factor, out });
 }
 
 /// out += factor M x, M symmetric and row-major with `stride` numbers from one row to the next, those past the last column 0.
 pub(crate) fn add_symmetric_times(matrix: &[f64], stride: usize, x: &[f64], factor: f64, out: &mut [f64]) {
-    Arch::new().dispatch(SymmetricTimes { matrix, stride, x, factor, out });
+    on_narrow(SymmetricTimes { matrix, stride, x, factor, out });
 }
 
 /// out += factor x.

@@ -1,12 +1,12 @@
-//! Loops over packed lower triangles and one vector, four rows at a time: fused multiply-adds in the widest registers the
-//! processor has, no allocation, no threads.
+//! Loops over packed lower triangles and one vector, four rows at a time: fused multiply-adds in wide registers, no allocation, no threads.
 //!
 //! Row i of a triangle is the slice i(i+1)/2 .. (i+1)(i+2)/2. The same on any number of threads; results are those of one
 //! machine, not of all (fused or not).
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::fused::{plain_add, plain_dot};
+use super::vectorised::on_narrow;
 
 /// Rows taken together: each load of the vector serves as many sums.
 const ROWS: usize = 4;
@@ -18,22 +18,22 @@ pub(super) fn start(i: usize) -> usize {
 
 /// x ← L⁻¹x, the reciprocals of L's diagonal standing in its place.
 pub(super) fn forward(lower: &[f64], x: &mut [f64]) {
-    Arch::new().dispatch(Forward { lower, x });
+    on_narrow(Forward { lower, x });
 }
 
 /// x ← L⁻ᵀx, the reciprocals of L's diagonal standing in its place.
 pub(super) fn backward(lower: &[f64], x: &mut [f64]) {
-    Arch::new().dispatch(Backward { lower, x });
+    on_narrow(Backward { lower, x });
 }
 
 /// out = Px of the symmetric matrix P with this lower triangle.
 pub(super) fn symmetric_times(lower: &[f64], x: &[f64], out: &mut [f64]) {
-    Arch::new().dispatch(Symmetric { lower, x, out });
+    on_narrow(Symmetric { lower, x, out });
 }
 
 /// P ← P − factor·uuᵀ, the lower triangle of it.
 pub(super) fn subtract_outer(lower: &mut [f64], factor: f64, u: &[f64]) {
-    Arch::new().dispatch(Outer { lower, factor, u });
+    on_narrow(Outer { lower, factor, u });
 }
 
 /// The first `i` numbers of rows `i..i + ROWS`, as vectors and what is left over.
