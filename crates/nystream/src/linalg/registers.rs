@@ -18,6 +18,8 @@ pub(super) trait Lanes<const N: usize>: Copy {
     fn write(self, numbers: Self::Numbers, to: &mut [f64; N]);
     /// a·factor + c.
     fn mul_add(self, a: Self::Numbers, factor: Self::Factor, c: Self::Numbers) -> Self::Numbers;
+    /// ab + c.
+    fn mul_add_each(self, a: Self::Numbers, b: Self::Numbers, c: Self::Numbers) -> Self::Numbers;
     fn mul(self, a: Self::Numbers, factor: Self::Factor) -> Self::Numbers;
     fn add(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers;
     fn sub(self, a: Self::Numbers, b: Self::Numbers) -> Self::Numbers;
@@ -64,6 +66,14 @@ impl<S: Simd, const V: usize> Lanes<4> for Plain<S, V> {
     fn mul_add(self, a: Self::Numbers, factor: S::f64s, mut c: Self::Numbers) -> Self::Numbers {
         for v in 0..V {
             c[v] = self.0.mul_add_e_f64s(a[v], factor, c[v]);
+        }
+        c
+    }
+
+    #[inline(always)]
+    fn mul_add_each(self, a: Self::Numbers, b: Self::Numbers, mut c: Self::Numbers) -> Self::Numbers {
+        for v in 0..V {
+            c[v] = self.0.mul_add_e_f64s(a[v], b[v], c[v]);
         }
         c
     }
@@ -124,6 +134,11 @@ impl<S: Simd, const V: usize> Lanes<8> for Plain<S, V> {
     #[inline(always)]
     fn mul_add(self, a: Self::Numbers, factor: S::f64s, c: Self::Numbers) -> Self::Numbers {
         [Lanes::<4>::mul_add(self, a[0], factor, c[0]), Lanes::<4>::mul_add(self, a[1], factor, c[1])]
+    }
+
+    #[inline(always)]
+    fn mul_add_each(self, a: Self::Numbers, b: Self::Numbers, c: Self::Numbers) -> Self::Numbers {
+        [Lanes::<4>::mul_add_each(self, a[0], b[0], c[0]), Lanes::<4>::mul_add_each(self, a[1], b[1], c[1])]
     }
 
     #[inline(always)]
@@ -202,6 +217,11 @@ mod wide {
         }
 
         #[inline(always)]
+        fn mul_add_each(self, a: Self::Numbers, b: Self::Numbers, c: Self::Numbers) -> Self::Numbers {
+            Lanes::<4>::mul_add_each(self.four(), a, b, c)
+        }
+
+        #[inline(always)]
         fn mul(self, a: Self::Numbers, factor: f64x4) -> Self::Numbers {
             Lanes::<4>::mul(self.four(), a, factor)
         }
@@ -244,6 +264,11 @@ mod wide {
         #[inline(always)]
         fn mul_add(self, a: f64x8, factor: f64x8, c: f64x8) -> f64x8 {
             self.0.mul_add_e_f64s(a, factor, c)
+        }
+
+        #[inline(always)]
+        fn mul_add_each(self, a: f64x8, b: f64x8, c: f64x8) -> f64x8 {
+            self.0.mul_add_e_f64s(a, b, c)
         }
 
         #[inline(always)]

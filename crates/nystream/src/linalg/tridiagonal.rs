@@ -4,11 +4,9 @@
 //! third of the work of eigenvectors. T + μI = LDLᵀ with L unit bidiagonal then gives solutions, and the diagonal of its
 //! inverse by a sum of positive terms.
 
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::tridiag;
-use faer::linalg::householder;
-use faer::linalg::qr::no_pivoting::factor::recommended_block_size;
-use faer::{Conj, Mat, MatMut, Par, Spec};
+use faer::{Mat, MatMut};
+
+use super::sweeps::tridiagonal;
 
 /// T of A = QTQᵀ.
 #[derive(Debug, Clone)]
@@ -30,31 +28,8 @@ pub struct ShiftedTridiagonal<const N: usize = 1> {
 
 impl Tridiagonal {
     /// Reduces a symmetric matrix, of which only the lower triangle is read, and turns the columns beside it: B ← QᵀB.
-    pub fn reduce(mut matrix: Mat<f64>, mut beside: MatMut<'_, f64>) -> Self {
-        let n = matrix.nrows();
-        if n > 1 {
-            // Sequential: threads do not help here, and the bits stay the same.
-            let par = Par::Seq;
-            let block = recommended_block_size::<f64>(n, n);
-            let mut reflections = Mat::zeros(block, n - 1);
-            let mut memory = MemBuffer::new(tridiag::tridiag_in_place_scratch::<f64>(n, par, Spec::default()));
-            let stack = MemStack::new(&mut memory);
-            tridiag::tridiag_in_place(matrix.as_mut(), reflections.as_mut(), par, stack, Spec::default());
-            let mut memory =
-                MemBuffer::new(householder::apply_block_householder_sequence_transpose_on_the_left_in_place_scratch::<
-                    f64,
-                >(n - 1, block, beside.ncols()));
-            householder::apply_block_householder_sequence_transpose_on_the_left_in_place_with_conj(
-                matrix.as_ref().submatrix(1, 0, n - 1, n - 1),
-                reflections.as_ref(),
-                Conj::No,
-                beside.as_mut().subrows_mut(1, n - 1),
-                par,
-                MemStack::new(&mut memory),
-            );
-        }
-        let diagonal = (0..n).map(|i| matrix[(i, i)]).collect();
-        let below = (1..n).map(|i| matrix[(i, i - 1)]).collect();
+    pub fn reduce(matrix: &Mat<f64>, beside: MatMut<'_, f64>) -> Self {
+        let (diagonal, below) = tridiagonal(matrix, beside);
         Self { diagonal, below }
     }
 
@@ -152,7 +127,7 @@ mod tests {
             let square = a.transpose() * &a;
             let b = Mat::from_fn(n, 2, |_, _| rng.normal());
             let mut turned = b.clone();
-            let form = Tridiagonal::reduce(square.clone(), turned.as_mut());
+            let form = Tridiagonal::reduce(&square, turned.as_mut());
             let largest = *SymmetricEigen::values_of(square.as_ref()).unwrap().last().unwrap();
             assert!(form.bound() >= largest * (1.0 - 1e-12) && form.bound() <= 3.0 * largest);
             let shift = 0.3;
@@ -179,9 +154,9 @@ mod tests {
 
     #[test]
     fn nothing_is_reduced_to_nothing_and_indefinite_is_refused() {
-        let form = Tridiagonal::reduce(Mat::new(), Mat::zeros(0, 1).as_mut());
+        let form = Tridiagonal::reduce(&Mat::new(), Mat::zeros(0, 1).as_mut());
         assert_eq!((form.dim(), form.bound(), form.shifted(1.0).unwrap().inverse_traces()), (0, 0.0, [0.0]));
-        let form = Tridiagonal::reduce(-Mat::<f64>::identity(3, 3), Mat::zeros(3, 1).as_mut());
+        let form = Tridiagonal::reduce(&-Mat::<f64>::identity(3, 3), Mat::zeros(3, 1).as_mut());
         assert!(form.shifted(0.5).is_none() && form.shifted(1.5).is_some());
         assert_eq!(form.shifted_each([0.5, 1.5, f64::INFINITY, f64::NAN]).1, [false, true, false, false]);
     }
@@ -191,7 +166,7 @@ mod tests {
         let mut rng = Generator::new(4);
         let a = Mat::from_fn(30, 25, |_, _| rng.normal());
         let mut beside = Mat::from_fn(25, 1, |_, _| rng.normal());
-        let form = Tridiagonal::reduce(a.transpose() * &a, beside.as_mut());
+        let form = Tridiagonal::reduce(&(a.transpose() * &a), beside.as_mut());
         let shifts = [1e-3, 0.1, 2.0, 50.0];
         let (all, definite) = form.shifted_each(shifts);
         assert_eq!(definite, [true; 4]);

@@ -84,7 +84,7 @@ impl RidgePath {
         intercept: bool,
         floor: f64,
     ) -> Self {
-        let form = Tridiagonal::reduce(gram, cross.as_mut());
+        let form = Tridiagonal::reduce(&gram, cross.as_mut());
         Self::from_form(form, &cross, target_squares, rows, intercept, floor)
     }
 
@@ -107,7 +107,7 @@ impl RidgePath {
         let (intercept, given) = (constant.is_some(), Given::Kernels { constant });
         let target_squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
         let rows = targets.nrows() as f64;
-        let form = Tridiagonal::reduce(matrix, targets.as_mut());
+        let form = Tridiagonal::reduce(&matrix, targets.as_mut());
         let turned = columns(&targets);
         Self { form, turned, given, target_squares, rows, intercept, floor }
     }

@@ -86,7 +86,9 @@ impl Turned {
         centre_columns(&mut targets);
         let mut gram = GramSum::new(features.ncols());
         gram.add(features.as_ref());
-        let form = Tridiagonal::reduce(gram.to_lower(), features.as_mut().transpose_mut());
+        let mut turn = Mat::identity(features.ncols(), features.ncols());
+        let form = Tridiagonal::reduce(&gram.to_lower(), turn.as_mut());
+        let features = product(features.as_ref(), turn.transpose());
         let cross = product(features.transpose(), targets.as_ref());
         Ok(Self { form, features, targets, cross })
     }

@@ -12,33 +12,38 @@ use crate::kernel::Kernel;
 use crate::rows::RowBlock;
 use crate::sketch::{Dictionary, DictionaryMethod, DictionaryOptions, build_dictionary};
 
-impl Kept {
-    /// The rows of every class, the rarest first; a single list if codes are not those of classes.
-    fn classes(&self) -> Vec<Vec<usize>> {
-        if !self.codes.iter().all(|code| code.abs() == 1.0) {
-            return vec![(0..self.len()).collect()];
-        }
-        let mut classes = vec![Vec::new(); self.outputs + 1];
-        for (i, codes) in self.codes.chunks_exact(self.outputs).enumerate() {
-            classes[codes.iter().position(|&code| code > 0.0).unwrap_or(self.outputs)].push(i);
-        }
-        classes.retain(|rows| !rows.is_empty());
-        classes.sort_by_key(Vec::len);
-        classes
+/// The rows of every class, the rarest first; a single list if codes are not those of classes.
+fn classes(codes: &[f64], outputs: usize) -> Vec<Vec<usize>> {
+    if !codes.iter().all(|code| code.abs() == 1.0) {
+        return vec![(0..codes.len() / outputs).collect()];
     }
+    let mut classes = vec![Vec::new(); outputs + 1];
+    for (i, codes) in codes.chunks_exact(outputs).enumerate() {
+        classes[codes.iter().position(|&code| code > 0.0).unwrap_or(outputs)].push(i);
+    }
+    classes.retain(|rows| !rows.is_empty());
+    classes.sort_by_key(Vec::len);
+    classes
+}
 
-    /// Rows that the head has in the end, by what is known now: more than usual if the rarest class would have less than half
-    /// its share of the atoms.
+/// Rows that the head has in the end, by the codes of its rows so far (row-major): more than usual if the rarest class would
+/// have less than half its share of the atoms.
+pub(super) fn head_end(codes: &[f64], outputs: usize, options: &StreamingOptions) -> usize {
+    let usual = options.head_rows();
+    if codes.is_empty() {
+        return usual;
+    }
+    let classes = classes(codes, outputs);
+    // Budgets may be so large that products of whole numbers overflow.
+    let expected = classes[0].len() as f64 / (codes.len() / outputs) as f64 * usual as f64;
+    let rare = classes.len() > 1 && 2.0 * expected < (options.budget / classes.len()) as f64;
+    if rare { options.longest_head() } else { usual }
+}
+
+impl Kept {
+    /// Rows that the head has in the end, by what is known now.
     pub fn head_end(&self, options: &StreamingOptions) -> usize {
-        let usual = options.head_rows();
-        if self.len() == 0 {
-            return usual;
-        }
-        let classes = self.classes();
-        // Budgets may be so large that products of whole numbers overflow.
-        let expected = classes[0].len() as f64 / self.len() as f64 * usual as f64;
-        let rare = classes.len() > 1 && 2.0 * expected < (options.budget / classes.len()) as f64;
-        if rare { options.longest_head() } else { usual }
+        head_end(&self.codes, self.outputs, options)
     }
 }
 
@@ -49,7 +54,7 @@ pub(super) fn balanced_dictionary(
     kept: &Kept,
     settings: &DictionaryOptions,
 ) -> Result<Dictionary> {
-    let classes = kept.classes();
+    let classes = classes(&kept.codes, kept.outputs);
     let whole = || build_dictionary(method, kernel, kept.rows.rows(), settings);
     if classes.len() == 1 {
         return whole();
@@ -159,7 +164,7 @@ mod tests {
         assert_eq!(shares(&classes(&[1, 1, 1]), 2).iter().sum::<usize>(), 2);
         // One code a class: the class is that of its code.
         let codes = [-1.0, 1.0, -1.0, 1.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 1.0, -1.0];
-        assert_eq!(kept(&[0.0; 8], &codes, 3).classes(), [vec![1], vec![0, 2, 3]]);
+        assert_eq!(super::classes(&codes, 3), [vec![1], vec![0, 2, 3]]);
     }
 
     #[test]

@@ -119,8 +119,21 @@ impl Kept {
 
     /// Whether some output has taken more than one value.
     pub fn varies(&self) -> bool {
-        self.codes.chunks_exact(self.outputs).any(|codes| codes != &self.codes[..self.outputs])
+        varies(&self.codes, self.outputs)
     }
+
+    /// The first rows alone.
+    pub fn first(&self, count: usize) -> Self {
+        let mut first = Self::new(self.outputs);
+        let codes = &self.codes[..count * self.outputs];
+        first.extend(self.rows.rows().slice(0, count), codes, &self.weights[..count]);
+        first
+    }
+}
+
+/// Whether some output has taken more than one value, by the codes of the rows (row-major).
+pub(super) fn varies(codes: &[f64], outputs: usize) -> bool {
+    codes.chunks_exact(outputs).any(|row| row != &codes[..outputs])
 }
 
 /// Atoms for so many rows: as many as rows would let the fit interpolate them, where generalised cross-validation says
@@ -170,13 +183,17 @@ pub(super) fn choose(options: &StreamingOptions, kept: &Kept, before: Option<Cho
     Ok((choice.kernel, choice.dictionary))
 }
 
-/// A learner fitted to all kept rows, with bandwidth, atoms and ridge chosen from them.
-pub(super) fn fit(
+/// Bandwidth and kind of atoms for a fit before the end of the head.
+pub(super) fn choose_at(options: &StreamingOptions, kept: &Kept, before: Option<Chosen>) -> Result<Chosen> {
+    choose(options, kept, before, !searches(options, kept.len()))
+}
+
+/// A learner fitted to all kept rows before the end of the head, and how its atoms were chosen.
+pub(super) fn fit_chosen(
     options: &StreamingOptions,
     kept: &Kept,
-    before: Option<Chosen>,
+    (kernel, method): Chosen,
 ) -> Result<(RecursiveRidge, DictionaryMethod)> {
-    let (kernel, method) = choose(options, kept, before, !searches(options, kept.len()))?;
     let options = &StreamingOptions { budget: atoms_for(options.budget, kept.len()), ..options.clone() };
     Ok((with_kernel(options, kept, kernel, method)?.0, method))
 }

@@ -2,7 +2,8 @@
 
 use super::bank::Bank;
 use super::decision::Decision;
-use super::head::{Kept, choose, fit, next_choice, settled_before};
+use super::early::{Plan, Ready};
+use super::head::{Kept, next_choice};
 use super::options::{LossChoice, StreamingOptions};
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
@@ -10,7 +11,7 @@ use super::score::RunningScore;
 use super::sizes::{Unfit, What, find_unfit};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::linalg::on_the_pool;
+use crate::linalg::{in_company, on_a_share, on_the_pool};
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
 use crate::solver::{Block, Loss, NystromFit, RecursiveRidge, Ridge, SolverOptions};
@@ -97,17 +98,46 @@ impl StreamingRidge {
         self.pending.rows.widen(self.known_width);
         self.answered.resize(self.pending.len(), false);
         out.append(&mut self.owed);
-        if self.pending.len() >= self.next_block() { on_the_pool(|| self.learn_blocks(out)) } else { Ok(()) }
+        if self.pending.len() < self.next_block() {
+            return Ok(());
+        }
+        // One learner that follows the stream keeps two threads busy by itself.
+        let alone = matches!(&self.phase, Phase::Stream { bank } if bank.members.len() == 1);
+        on_the_pool(|| if alone { self.learn_blocks(out) } else { in_company(|| self.learn_blocks(out)) })
     }
 
     /// Learns all full blocks that wait.
     fn learn_blocks(&mut self, out: &mut Vec<f64>) -> Result<()> {
-        let mut done = 0;
+        let (mut done, mut ready) = self.begin_head(out)?;
         while self.pending.len() - done >= self.next_block() {
-            done = self.advance(done, done + self.next_run(done), out)?;
+            done = self.advance(done, done + self.next_run(done), &mut ready, out)?;
         }
         self.drop_pending(done);
         Ok(())
+    }
+
+    /// Makes the fits that the rows at hand lead to in the head, and the bank after it while its last rows are learnt. Gives the
+    /// number of rows that were.
+    fn begin_head(&mut self, out: &mut Vec<f64>) -> Result<(usize, Ready)> {
+        let Phase::Head { kept, bank, .. } = &self.phase else { return Ok((0, Ready::default())) };
+        let before = bank.as_ref().map(Bank::chosen);
+        let Some(mut plan) = Plan::of(&self.options, kept, &self.pending, before) else {
+            return Ok((0, Ready::default()));
+        };
+        let options = self.options.clone();
+        let mut ready = plan.fits(&options);
+        let Some(last) = plan.end().map(|end| end - kept.len()) else { return Ok((0, ready)) };
+        // All blocks but the one after which the head is over.
+        let to_the_end = || {
+            let mut done = 0;
+            while done + self.next_block() < last {
+                done = self.advance(done, done + self.next_block(), &mut ready, out)?;
+            }
+            Ok(done)
+        };
+        let (bank, done) = rayon::join(|| plan.bank(&options), || on_a_share(usize::MAX, to_the_end));
+        ready.has_bank(bank);
+        Ok((done?, ready))
     }
 
     /// Forgets the first rows that wait: they are learnt.
@@ -124,7 +154,7 @@ impl StreamingRidge {
         out.append(&mut self.owed);
         while self.pending.len() > 0 {
             let end = self.pending.len().min(self.next_block());
-            let end = self.advance(0, end, out)?;
+            let end = self.advance(0, end, &mut Ready::default(), out)?;
             self.drop_pending(end);
         }
         Ok(())
@@ -253,8 +283,14 @@ impl StreamingRidge {
     }
 
     /// Predicts and learns rows `start..end` of those pending, in blocks, or fewer blocks, if atoms change after them; gives
-    /// the end. Appends the outputs of those not answered already.
-    pub(super) fn advance(&mut self, start: usize, mut end: usize, out: &mut Vec<f64>) -> Result<usize> {
+    /// the end. Appends the outputs of those not answered already. What is `ready` need not be made.
+    pub(super) fn advance(
+        &mut self,
+        start: usize,
+        mut end: usize,
+        ready: &mut Ready,
+        out: &mut Vec<f64>,
+    ) -> Result<usize> {
         self.live = None;
         let waiting = self.pending.rows.rows();
         let rows = waiting.slice(start, end);
@@ -291,7 +327,7 @@ impl StreamingRidge {
                 let count = kept.len();
                 let end = kept.head_end(&self.options);
                 if count == next_choice(count - 1, end) && count < end && kept.varies() {
-                    let (learner, method) = fit(&self.options, kept, bank.as_ref().map(Bank::chosen))?;
+                    let (learner, method) = ready.fit(&self.options, kept, bank.as_ref().map(Bank::chosen))?;
                     *bank = Some(Bank::alone(learner, method));
                 }
             }
@@ -318,7 +354,7 @@ impl StreamingRidge {
             }
         }
         self.learnt += (end - start) as u64;
-        self.next_phase()?;
+        self.next_phase(ready)?;
         let row_major = &self.pending.codes[start * self.outputs..end * self.outputs];
         let rows = predictions.chunks_exact(self.outputs).zip(row_major.chunks_exact(self.outputs));
         for ((predicted, codes), answered) in rows.zip(&self.answered[start..end]) {
@@ -332,14 +368,13 @@ impl StreamingRidge {
         Ok(end)
     }
 
-    fn next_phase(&mut self) -> Result<()> {
+    fn next_phase(&mut self, ready: &mut Ready) -> Result<()> {
         match &mut self.phase {
             Phase::Head { kept, bank, .. } if kept.len() >= kept.head_end(&self.options) => {
                 if kept.varies() {
-                    let settled = settled_before(kept.len(), kept.head_end(&self.options));
-                    let chosen = choose(&self.options, kept, bank.as_ref().map(Bank::chosen), settled)?;
+                    let bank = ready.bank(&self.options, kept, bank.as_ref().map(Bank::chosen))?;
                     self.watch.remember(kept.rows.rows(), &self.options);
-                    self.phase = Phase::Stream { bank: Bank::open(&self.options, kept, chosen)? };
+                    self.phase = Phase::Stream { bank };
                 } else {
                     // Targets that have never changed leave nothing to choose from: wait another head.
                     let half = kept.len() / 2;

@@ -29,6 +29,7 @@ mod bank;
 mod candidates;
 mod classes;
 mod decision;
+mod early;
 mod file;
 mod head;
 mod kept_features;

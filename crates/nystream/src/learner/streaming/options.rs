@@ -198,6 +198,12 @@ impl StreamingOptions {
         self.budget < *SHORT_START.start()
     }
 
+    /// Whether fits to the head are made before their turn, where rows are at hand: several learners are then held at once, and
+    /// with many atoms each has work for all threads.
+    pub(super) fn fits_side_by_side(&self) -> bool {
+        self.budget <= LARGE_BUDGET
+    }
+
     /// Most atoms of trials in the head.
     pub(super) fn trial_atoms(&self) -> usize {
         if self.short_start() { (self.budget / 2).max(FEWEST_TRIED) } else { self.budget }

@@ -5,6 +5,7 @@
 //! errors do not grow, and it is no part of what is saved: it follows from the sums and the rows that wait, to the bit. So
 //! sums, choices and score are the same bits however rows were given.
 
+use super::early::Ready;
 use super::learner::{Phase, StreamingRidge};
 use crate::error::{Error, Result};
 use crate::rows::{Row, Rows, SparseRows};
@@ -66,7 +67,7 @@ impl StreamingRidge {
         if self.pending.len() >= self.next_block() {
             // Rows of blocks among them have not been answered: the next `learn` or `flush` does.
             let mut owed = std::mem::take(&mut self.owed);
-            let outcome = self.advance(0, self.next_block(), &mut owed);
+            let outcome = self.advance(0, self.next_block(), &mut Ready::default(), &mut owed);
             self.owed = owed;
             self.drop_pending(outcome?);
             // Now, for this row has waited for a block already: the next prediction is to be as quick as any.
