@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calibration::Calibration;
 use super::kernel_model::KernelModel;
+use super::limits::OutputLimits;
 use super::trained::{Summary, TrainedModel};
 use super::uncertainty::{ExactPosterior, NystromPosterior, Uncertainty};
 use crate::error::Result;
@@ -29,6 +30,8 @@ struct Document {
     summary: Summary,
     features: usize,
     posterior: Option<PosteriorHeader>,
+    #[serde(default = "OutputLimits::none")]
+    limits: OutputLimits,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -74,6 +77,7 @@ impl TrainedModel {
                 }
                 Uncertainty::Exact(p) => PosteriorHeader::Exact { ridge: p.ridge, intercept: p.constant.is_some() },
             }),
+            limits: regression.limits().clone(),
         };
         let document = serde_json::to_value(document)
             .map_err(|_| crate::Error::Internal("a model's description could not be written"))?;
@@ -127,6 +131,10 @@ impl TrainedModel {
         };
         let malformed = |e: crate::Error| file.malformed(e.to_string());
         let regression = KernelModel::new(kernel, centres, coefficients, intercepts, uncertainty).map_err(malformed)?;
+        if !document.limits.fit(regression.outputs()) {
+            return Err(file.malformed("limits that are not those of the outputs"));
+        }
+        let regression = regression.with_limits(document.limits)?;
         let model = Self::new(preprocessor, regression, document.calibration, document.summary).map_err(malformed)?;
         file.finish()?;
         Ok(model)

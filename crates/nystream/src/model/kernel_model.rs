@@ -3,6 +3,7 @@
 use faer::linalg::matmul::matmul;
 use faer::{Accum, Mat, MatMut, MatRef};
 
+use super::limits::OutputLimits;
 use super::uncertainty::Uncertainty;
 use crate::error::{Error, Result};
 use crate::kernel::{Centres, Kernel, KernelWorkspace};
@@ -20,6 +21,7 @@ pub struct KernelModel {
     coefficients: Mat<f64>,
     intercepts: Vec<f64>,
     uncertainty: Option<Uncertainty>,
+    limits: OutputLimits,
 }
 
 /// Scratch memory for predictions, grown once and reused.
@@ -47,7 +49,7 @@ impl KernelModel {
         if let Some(uncertainty) = &uncertainty {
             uncertainty.check(centres.len(), intercepts.len())?;
         }
-        Ok(Self { kernel, centres, coefficients, intercepts, uncertainty })
+        Ok(Self { kernel, centres, coefficients, intercepts, uncertainty, limits: OutputLimits::none() })
     }
 
     /// The kernel.
@@ -87,8 +89,21 @@ impl KernelModel {
             None => {}
         }
     }
+    /// Keeps outputs within these from here on.
+    pub fn with_limits(mut self, limits: OutputLimits) -> Result<Self> {
+        if !limits.fit(self.outputs()) {
+            return Err(Error::Internal("limits that are not those of the outputs"));
+        }
+        self.limits = limits;
+        Ok(self)
+    }
+    /// What outputs are kept within.
+    pub fn limits(&self) -> &OutputLimits {
+        &self.limits
+    }
     /// Adds a constant to each target.
     pub fn shift_outputs(&mut self, shift: &[f64]) {
+        self.limits.shift(shift);
         self.intercepts.iter_mut().zip(shift).for_each(|(intercept, s)| *intercept += s);
     }
     /// Number of targets.
@@ -158,6 +173,8 @@ impl KernelModel {
             matmul(values.as_mut(), Accum::Replace, block.as_ref(), self.coefficients.as_ref(), 1.0, par);
             for i in 0..height {
                 out.extend((0..outputs).map(|t| values[(i, t)] + self.intercepts[t]));
+                let row = out.len() - outputs;
+                self.limits.keep(&mut out[row..]);
             }
             if let (Some(uncertainty), Some(deviations)) = (uncertainty, deviations.as_deref_mut()) {
                 let diagonal: Vec<f64> = (0..height).map(|i| self.kernel.diagonal(part.row(i))).collect();

@@ -15,6 +15,7 @@ use super::head::{Chosen, Kept};
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
 use crate::linalg::on_a_share;
+use crate::model::OutputLimits;
 use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{Block, Innovations, RecursiveRidge, Ridge};
@@ -99,7 +100,14 @@ impl Bank {
 
     /// Predicts the rows of blocks, learns them, and gives what the leader had predicted. `upcoming` are the rows of blocks
     /// after them, as far as they are known and have no weights. Several blocks are for a member alone, without forgetting.
-    pub fn advance(&mut self, blocks: &[Block], upcoming: &[Rows], decay: f64) -> Result<&Innovations> {
+    /// Outputs are kept within `limits`, which rows widen as they are learnt.
+    pub fn advance(
+        &mut self,
+        blocks: &[Block],
+        upcoming: &[Rows],
+        decay: f64,
+        limits: &OutputLimits,
+    ) -> Result<&Innovations> {
         let faded = decay < 1.0;
         debug_assert!(blocks.len() == 1 || (self.members.len() == 1 && !faded));
         let [Block { rows, targets: codes, weights }, ..] = blocks else { return Err(Error::Internal("no block")) };
@@ -111,6 +119,7 @@ impl Bank {
         let (blocks, upcoming) = if faded { (&fading[..], &[][..]) } else { (blocks, upcoming) };
         let advance = |member: &mut Member| -> Result<()> {
             member.learner.advance_all(blocks, upcoming, &mut member.found)?;
+            keep_within(limits.clone(), blocks, &mut member.found.predictions);
             if faded {
                 member.learner.fade(decay.powf(rows.len() as f64))?;
             }
@@ -192,6 +201,18 @@ impl Bank {
 
     pub fn leader(&self) -> &RecursiveRidge {
         &self.members[self.leader].learner
+    }
+}
+
+/// Keeps the outputs predicted of blocks (row-major) within what the rows before each had for targets.
+fn keep_within(mut limits: OutputLimits, blocks: &[Block], predictions: &mut [f64]) {
+    let mut rows = blocks.iter().flat_map(|block| block.targets.row_iter());
+    let Some(outputs) = blocks.first().map(|block| block.targets.ncols()) else { return };
+    let mut codes = vec![0.0; outputs];
+    for (predicted, targets) in predictions.chunks_exact_mut(outputs).zip(&mut rows) {
+        limits.keep(predicted);
+        codes.iter_mut().zip(targets.iter()).for_each(|(code, target)| *code = *target);
+        limits.take(&codes);
     }
 }
 

@@ -11,6 +11,7 @@ use super::reopen::{Header, Watch};
 use super::score::RunningScore;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
+use crate::model::OutputLimits;
 use crate::persist::Container;
 use crate::rows::RowBlock;
 use crate::sketch::DictionaryMethod;
@@ -35,6 +36,7 @@ struct Document {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     owed: Vec<f64>,
     score: RunningScore,
+    limits: OutputLimits,
     #[serde(default)]
     decision: Decision,
     /// What predicts while there is no learner, and Σw behind it; none after the head.
@@ -77,6 +79,7 @@ impl StreamingRidge {
             answered: (0..self.answered.len()).filter(|&i| self.answered[i]).collect(),
             owed: self.owed.clone(),
             score: self.score.clone(),
+            limits: self.limits.clone(),
             decision: self.decision.clone(),
             head,
             bank: bank.map(|bank| BankHeader {
@@ -128,6 +131,10 @@ impl StreamingRidge {
         learner.known_width = features;
         learner.learnt = document.learnt;
         learner.score = document.score;
+        if !document.limits.fit(outputs) {
+            return Err(file.malformed("limits that are not those of the outputs"));
+        }
+        learner.limits = document.limits;
         if !document.decision.is_sound() {
             return Err(file.malformed("counts of outputs that cannot have been counted"));
         }

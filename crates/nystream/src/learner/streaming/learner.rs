@@ -12,6 +12,7 @@ use super::sizes::{Unfit, What, find_unfit};
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
 use crate::linalg::{in_company, on_a_share, on_the_pool};
+use crate::model::OutputLimits;
 use crate::rows::Rows;
 use crate::sketch::{Dictionary, DictionaryMethod};
 use crate::solver::{Block, Loss, NystromFit, RecursiveRidge, Ridge, SolverOptions};
@@ -45,6 +46,8 @@ pub struct StreamingRidge {
     /// Where two classes are told apart.
     pub(super) decision: Decision,
     pub(super) score: RunningScore,
+    /// What outputs are kept within, by the rows learnt.
+    pub(super) limits: OutputLimits,
 }
 
 #[derive(Debug)]
@@ -69,6 +72,7 @@ impl StreamingRidge {
                 expected: "two classes",
             });
         }
+        let limits = if options.kernel.has_bandwidth() { OutputLimits::default() } else { OutputLimits::none() };
         let phase = Phase::Head { kept: Kept::new(outputs), bank: None, mean: vec![0.0; outputs], weight: 0.0 };
         Ok(Self {
             options,
@@ -83,6 +87,7 @@ impl StreamingRidge {
             watch: Watch::default(),
             decision: Decision::default(),
             score: RunningScore::default(),
+            limits,
         })
     }
 
@@ -242,6 +247,7 @@ impl StreamingRidge {
             codes.chunks_exact_mut(by.len()).for_each(|row| row.iter_mut().zip(by).for_each(|(c, by)| *c += by));
         };
         self.live = None;
+        self.limits.shift(by);
         shift(&mut self.pending.codes);
         shift(&mut self.owed);
         let bank = match &mut self.phase {
@@ -310,7 +316,7 @@ impl StreamingRidge {
             Phase::Head { kept, bank, mean, weight } => {
                 match bank {
                     Some(bank) => {
-                        let found = bank.advance(&blocks, &[], decay)?;
+                        let found = bank.advance(&blocks, &[], decay, &self.limits)?;
                         predictions.extend_from_slice(&found.predictions);
                     }
                     None => {
@@ -341,7 +347,7 @@ impl StreamingRidge {
                 let later = (end..(waiting.len() + 1).saturating_sub(size)).step_by(size);
                 let upcoming: Vec<Rows> =
                     later.take(AHEAD).take_while(plain).map(|from| waiting.slice(from, from + size)).collect();
-                let found = bank.advance(&blocks, &upcoming, decay)?;
+                let found = bank.advance(&blocks, &upcoming, decay, &self.limits)?;
                 predictions.extend_from_slice(&found.predictions);
                 while renews {
                     let first = self.learnt + looked as u64;
@@ -361,6 +367,7 @@ impl StreamingRidge {
             let threshold = self.threshold();
             self.score.push_above(threshold, predicted, codes);
             self.decision.take(predicted, codes, decay);
+            self.limits.take(codes);
             if !answered {
                 out.extend_from_slice(predicted);
             }
@@ -458,7 +465,11 @@ impl StreamingRidge {
             match leader.sums().solve(leader.kernel(), leader.dictionary(), &settings) {
                 // Rounding errors since the ridge was chosen; the model says which ridge it has.
                 Err(Error::NotPositiveDefinite { .. }) if ridge < MOST_RAISED * leader.ridge() => ridge *= 10.0,
-                fit => return fit.map(Some),
+                fit => {
+                    let fit = fit?;
+                    let model = fit.model.with_limits(self.limits.clone())?;
+                    return Ok(Some(NystromFit { model, ..fit }));
+                }
             }
         }
     }

@@ -60,6 +60,8 @@ impl StreamingRidge {
         other.flush(&mut unused)?;
         let mut score = self.score.clone();
         score.add(&other.score);
+        let mut limits = self.limits.clone();
+        limits.add(&other.limits);
         // What rows before so many others still count.
         let faded = |rows: u64| self.options.decay().powf(rows as f64).max(LEAST_FADED);
         let (first, second) = (self.learnt, other.learnt);
@@ -95,6 +97,7 @@ impl StreamingRidge {
             }
         }
         self.score = score;
+        self.limits = limits;
         self.decision = decision;
         self.live = None;
         Ok(self)

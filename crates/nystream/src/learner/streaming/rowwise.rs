@@ -8,6 +8,7 @@
 use super::early::Ready;
 use super::learner::{Phase, StreamingRidge};
 use crate::error::{Error, Result};
+use crate::model::OutputLimits;
 use crate::rows::{Row, Rows, SparseRows};
 use crate::solver::RowwiseRidge;
 
@@ -17,6 +18,8 @@ pub(super) struct Live {
     /// Rows waiting that it has learnt.
     seen: usize,
     current: Current,
+    /// What outputs are kept within, by the rows before and these.
+    limits: OutputLimits,
 }
 
 #[derive(Debug)]
@@ -44,11 +47,12 @@ impl StreamingRidge {
     pub fn predict_row(&mut self, row: Row, out: &mut [f64]) -> Result<()> {
         self.check_row(row, out.len())?;
         self.catch_up();
-        match self.live.as_mut().map(|live| &mut live.current) {
-            Some(Current::Ridge(learner)) => learner.predict(row, out),
-            Some(Current::Mean { mean, .. }) => out.copy_from_slice(mean),
-            None => return Err(Error::Internal("nothing to answer with")),
+        let Some(live) = &mut self.live else { return Err(Error::Internal("nothing to answer with")) };
+        match &mut live.current {
+            Current::Ridge(learner) => learner.predict(row, out),
+            Current::Mean { mean, .. } => out.copy_from_slice(mean),
         }
+        live.limits.keep(out);
         Ok(())
     }
 
@@ -112,7 +116,7 @@ impl StreamingRidge {
                     (Phase::Head { mean, weight, .. }, None) => Current::Mean { mean: mean.clone(), weight: *weight },
                     (Phase::Stream { .. }, None) => Current::Mean { mean: vec![0.0; self.outputs], weight: 0.0 },
                 };
-                self.live.insert(Live { seen: 0, current })
+                self.live.insert(Live { seen: 0, current, limits: self.limits.clone() })
             }
         };
         let (decay, outputs) = (self.options.decay(), self.outputs);
@@ -129,6 +133,8 @@ impl StreamingRidge {
                     follow_mean(mean, total, codes, weight, decay);
                 }
             }
+            live.limits.keep(predicted);
+            live.limits.take(codes);
         }
         live.seen = self.pending.len();
     }
