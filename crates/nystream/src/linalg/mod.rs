@@ -8,6 +8,7 @@
 mod aligned;
 mod cholesky;
 mod columns;
+mod company;
 mod congruence;
 mod eigen;
 mod factoring;
@@ -34,6 +35,7 @@ mod vectorised;
 pub use cholesky::Cholesky;
 pub use columns::add_column_products;
 pub(crate) use columns::{centre_columns, dot};
+pub(crate) use company::in_company;
 pub(crate) use congruence::mirror_lower;
 pub use eigen::SymmetricEigen;
 pub use factoring::{Factoring, ReusedMatrix};
@@ -55,8 +57,6 @@ pub use tridiagonal::{ShiftedTridiagonal, Tridiagonal};
 pub(crate) use vectorised::{Vectorised, multiply_add, vectorised};
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use faer::Par;
 
@@ -110,51 +110,6 @@ pub(crate) fn on_a_share<T>(tasks: usize, task: impl FnOnce() -> T) -> T {
     let result = task();
     SIDE_BY_SIDE.set(before);
     result
-}
-
-/// How long a thread that keeps another company looks for something to do.
-const PATIENCE: Duration = Duration::from_millis(20);
-/// Looks before it lets other threads of the machine run.
-const LOOKS: u32 = 100;
-
-/// Runs a task of many short parallel steps, with some between that are not: a second thread stays awake meanwhile, and takes
-/// what there is to do. A thread that sleeps is woken within 0.1 ms, or, where the machine is not the only one on its
-/// processor, within 2 ms.
-pub(crate) fn in_company<T: Send>(task: impl FnOnce() -> T + Send) -> T {
-    struct Over<'a>(&'a AtomicBool);
-    impl Drop for Over<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Release);
-        }
-    }
-    let (here, over) = (rayon::current_thread_index(), AtomicBool::new(false));
-    let accompany = || {
-        // Whoever began the task may come here while it waits for a part of it; the rest is below, on its own stack.
-        if rayon::current_thread_index() == here {
-            return;
-        }
-        let (mut since, mut looks) = (Instant::now(), 0);
-        while !over.load(Ordering::Acquire) {
-            if rayon::yield_now() == Some(rayon::Yield::Executed) {
-                (since, looks) = (Instant::now(), 0);
-                continue;
-            }
-            looks += 1;
-            if looks % LOOKS == 0 {
-                if since.elapsed() > PATIENCE {
-                    return;
-                }
-                std::thread::yield_now();
-            }
-            std::hint::spin_loop();
-        }
-    };
-    let company = || {
-        // Set however the task ends: a panic in it must not leave the other thread looking.
-        let _over = Over(&over);
-        task()
-    };
-    rayon::join(company, accompany).0
 }
 
 /// Runs a task of many parallel steps on a thread of the pool: from elsewhere each step would wake one and wait for it.

@@ -28,7 +28,8 @@ pub(super) fn tridiagonal(matrix: &Mat<f64>, beside: MatMut<'_, f64>) -> (Vec<f6
 /// The same, on registers that the caller chooses.
 fn reduce(matrix: &Mat<f64>, beside: MatMut<'_, f64>, on: impl FnOnce(Reduce)) -> (Vec<f64>, Vec<f64>) {
     let dim = matrix.nrows();
-    let largest = (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| matrix[(i, j)].abs()).fold(0.0, f64::max);
+    let largest =
+        (0..dim).flat_map(|j| (j..dim).map(move |i| (i, j))).map(|(i, j)| matrix[(i, j)].abs()).fold(0.0, f64::max);
     let (mut diagonal, mut below) = (Vec::with_capacity(dim), Vec::with_capacity(dim.saturating_sub(1)));
     if !(largest > 0.0 && largest < f64::INFINITY) {
         // Zeros, or what is not a number: nothing to reduce.
@@ -115,7 +116,8 @@ impl OnPanels for Reduce<'_> {
             };
             for mut column in beside.as_mut().col_iter_mut() {
                 let v = &next.v.as_flattened()[k + 1..dim];
-                let along = beta * v.iter().zip(column.as_ref().subrows(k + 1, dim - k - 1).iter()).map(|(v, b)| v * b).sum::<f64>();
+                let along = beta
+                    * v.iter().zip(column.as_ref().subrows(k + 1, dim - k - 1).iter()).map(|(v, b)| v * b).sum::<f64>();
                 column.as_mut().subrows_mut(k + 1, dim - k - 1).iter_mut().zip(v).for_each(|(b, v)| *b -= along * v);
             }
             next.w[from..].fill([0.0; STRIP]);
@@ -126,13 +128,12 @@ impl OnPanels for Reduce<'_> {
             let product = next.w.as_flattened_mut();
             product[from * STRIP..=k].fill(0.0);
             let along = dot(registers, &next.v[from..], &next.w[from..]);
-            let (scale, minus) = (
-                Lanes::<STRIP>::splat(registers, beta),
-                Lanes::<STRIP>::splat(registers, -beta * beta / 2.0 * along),
-            );
+            let (scale, minus) =
+                (Lanes::<STRIP>::splat(registers, beta), Lanes::<STRIP>::splat(registers, -beta * beta / 2.0 * along));
             for s in from..strips {
                 let scaled = Lanes::<STRIP>::mul(registers, Lanes::<STRIP>::read(registers, &next.w[s]), scale);
-                let value = Lanes::<STRIP>::mul_add(registers, Lanes::<STRIP>::read(registers, &next.v[s]), minus, scaled);
+                let value =
+                    Lanes::<STRIP>::mul_add(registers, Lanes::<STRIP>::read(registers, &next.v[s]), minus, scaled);
                 Lanes::<STRIP>::write(registers, value, &mut next.w[s]);
             }
             std::mem::swap(&mut last, &mut next);
@@ -167,7 +168,11 @@ fn sweep<R: Registers>(
     let vectors = last.v[from..].iter().zip(&last.w[from..]).zip(next.v[from..].iter().zip(&mut next.w[from..]));
     let columns = a[from..].iter_mut().zip(&mut b[from..]).zip(c[from..].iter_mut().zip(&mut d[from..]));
     for (s, (((v, w), (u, y)), ((a, b), (c, d)))) in vectors.zip(columns).enumerate() {
-        let (v, w, u): (_, _, _) = (Lanes::<STRIP>::read(registers, v), Lanes::<STRIP>::read(registers, w), Lanes::<STRIP>::read(registers, u));
+        let (v, w, u): (_, _, _) = (
+            Lanes::<STRIP>::read(registers, v),
+            Lanes::<STRIP>::read(registers, w),
+            Lanes::<STRIP>::read(registers, u),
+        );
         let mut product = Lanes::<STRIP>::read(registers, y);
         let strips = [a, b, c, d];
         for (j, strip) in strips.into_iter().enumerate() {
@@ -200,7 +205,12 @@ fn total<R: Registers>(registers: R, sums: <R as Lanes<STRIP>>::Numbers) -> f64 
 fn dot<R: Registers>(registers: R, a: &[[f64; STRIP]], b: &[[f64; STRIP]]) -> f64 {
     let mut sum = Lanes::<STRIP>::zero(registers);
     for (a, b) in a.iter().zip(b) {
-        sum = Lanes::<STRIP>::mul_add_each(registers, Lanes::<STRIP>::read(registers, a), Lanes::<STRIP>::read(registers, b), sum);
+        sum = Lanes::<STRIP>::mul_add_each(
+            registers,
+            Lanes::<STRIP>::read(registers, a),
+            Lanes::<STRIP>::read(registers, b),
+            sum,
+        );
     }
     total(registers, sum)
 }
