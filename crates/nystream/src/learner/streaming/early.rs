@@ -23,7 +23,7 @@ type Fitted = Result<(RecursiveRidge, DictionaryMethod)>;
 #[derive(Debug)]
 enum Begun {
     Chosen(Chosen),
-    Made(Fitted),
+    Made(Box<Fitted>),
 }
 
 /// What was made before its turn.
@@ -40,7 +40,7 @@ impl Ready {
         while let Some((count, begun)) = self.fits.pop_front() {
             match begun {
                 _ if count != kept.len() => {}
-                Begun::Made(fitted) => return fitted,
+                Begun::Made(fitted) => return *fitted,
                 Begun::Chosen(chosen) => return fit_chosen(options, kept, chosen),
             }
         }
@@ -120,7 +120,7 @@ impl Plan {
                 match choose_at(options, &kept, self.before) {
                     Err(error) => {
                         // Nothing after it will have its turn.
-                        *slot = Some(Begun::Made(Err(error)));
+                        *slot = Some(Begun::Made(Box::new(Err(error))));
                         self.end = None;
                         break;
                     }
@@ -130,7 +130,7 @@ impl Plan {
                             *slot = Some(Begun::Chosen(chosen));
                         } else {
                             let fit = move || on_a_share(usize::MAX, || fit_chosen(options, &kept, chosen));
-                            scope.spawn(move |_| *slot = Some(Begun::Made(fit())));
+                            scope.spawn(move |_| *slot = Some(Begun::Made(Box::new(fit()))));
                         }
                     }
                 }
