@@ -402,10 +402,13 @@ impl Patches for Regularised<'_> {
         match matrix {
             Some(matrix) => {
                 let (sum, more) = (sum.patch(row, col), matrix.patch(row, col));
-                for ((out, sum), more) in out.iter_mut().zip(sum).zip(more) {
-                    *out = std::array::from_fn(|i| sum[i] + ridge * more[i]);
+                let (held, past) = out.split_at_mut(sum.len());
+                // One loop: nested ones, of eight numbers a column, were made to gather a number from each of eight columns.
+                let (sum, more) = (sum.as_flattened(), more.as_flattened());
+                for ((out, sum), more) in held.as_flattened_mut().iter_mut().zip(sum).zip(more) {
+                    *out = sum + ridge * more;
                 }
-                out[sum.len()..].fill([0.0; _]);
+                past.fill([0.0; _]);
             }
             None => PlusIdentity { matrix: sum, factor: ridge }.read(row, col, out),
         }
