@@ -105,8 +105,13 @@ impl GramSum {
     pub fn of_rows(block: MatRef<'_, f64>) -> Self {
         let mut sum = Self::new(block.ncols());
         sum.add(block);
-        sum.packed = PackedRows::default();
+        sum.forget_rows();
         sum
+    }
+
+    /// Gives back the memory that rows were packed in.
+    pub fn forget_rows(&mut self) {
+        self.packed = PackedRows::default();
     }
 
     /// Adds a multiple of another sum of the same size.

@@ -148,6 +148,6 @@ fn choose_ridge(matrix: &Mat<f64>, targets: &Mat<f64>, intercept: bool) -> Resul
         let share = largest / n as f64;
         centred.as_mut().col_iter_mut().for_each(|column| column.iter_mut().for_each(|value| *value += share));
     }
-    let path = RidgePath::from_kernels(centred, targets.clone(), intercept.then_some(largest), floor);
+    let path = RidgePath::from_kernels(&centred, targets.clone(), intercept.then_some(largest), floor);
     Ok(path.choose()?.ridge)
 }

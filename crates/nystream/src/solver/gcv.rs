@@ -77,14 +77,14 @@ impl RidgePath {
     /// From Σφφᵀ (its lower triangle), Σφy and Σy² of each target over so many rows, without means if there is an
     /// intercept. Ridges are not below `floor`.
     pub fn from_sums(
-        gram: Mat<f64>,
+        gram: &Mat<f64>,
         mut cross: Mat<f64>,
         target_squares: Vec<f64>,
         rows: f64,
         intercept: bool,
         floor: f64,
     ) -> Self {
-        let form = Tridiagonal::reduce(&gram, cross.as_mut());
+        let form = Tridiagonal::reduce(gram, cross.as_mut());
         Self::from_form(form, &cross, target_squares, rows, intercept, floor)
     }
 
@@ -103,11 +103,11 @@ impl RidgePath {
     /// From the kernel matrix of all rows (its lower triangle) and their targets. With an intercept both are without
     /// means, but for `constant` times the projection on constants in the matrix: with an eigenvalue of 0 there, the free
     /// rows of small ridges, whose number is then the difference of 1 and almost 1, would be lost to rounding.
-    pub fn from_kernels(matrix: Mat<f64>, mut targets: Mat<f64>, constant: Option<f64>, floor: f64) -> Self {
+    pub fn from_kernels(matrix: &Mat<f64>, mut targets: Mat<f64>, constant: Option<f64>, floor: f64) -> Self {
         let (intercept, given) = (constant.is_some(), Given::Kernels { constant });
         let target_squares = targets.col_iter().map(|column| column.squared_norm_l2()).collect();
         let rows = targets.nrows() as f64;
-        let form = Tridiagonal::reduce(&matrix, targets.as_mut());
+        let form = Tridiagonal::reduce(matrix, targets.as_mut());
         let turned = columns(&targets);
         Self { form, turned, given, target_squares, rows, intercept, floor }
     }
@@ -250,14 +250,14 @@ mod tests {
         let phi = Mat::from_fn(n, m, |_, j| rng.normal() / (1.0 + j as f64));
         let y = Mat::from_fn(n, 1, |i, _| phi[(i, 0)] + phi[(i, 3)] + noise * rng.normal());
         let (gram, cross) = (phi.transpose() * &phi, phi.transpose() * &y);
-        let path = RidgePath::from_sums(gram, cross, vec![y.squared_norm_l2()], n as f64, false, floor);
+        let path = RidgePath::from_sums(&gram, cross, vec![y.squared_norm_l2()], n as f64, false, floor);
         (phi, y, path)
     }
 
     #[test]
     fn score_equals_the_definition_by_hat_matrix() {
         let (phi, y, path) = problem(1, 0.5, 0.0);
-        let kernels = RidgePath::from_kernels(&phi * phi.transpose(), y.clone(), None, 0.0);
+        let kernels = RidgePath::from_kernels(&(&phi * phi.transpose()), y.clone(), None, 0.0);
         for ridge in [1e-3, 0.1, 2.0, 50.0] {
             let a = phi.transpose() * &phi + Mat::<f64>::identity(8, 8) * faer::Scale(ridge);
             let mut solved = phi.transpose().to_owned();

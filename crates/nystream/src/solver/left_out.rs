@@ -96,7 +96,7 @@ impl NystromSums {
         let mut gram = self.gram.to_lower();
         let beside = self.beside_in_features(Arc::clone(whitening), feature_floor(&gram), 0.0, true);
         subtract_means(&mut gram, &beside.mean, self.weight);
-        let choice = self.path(gram.clone(), &beside, true).choose()?;
+        let choice = self.path(&gram, &beside, true).choose()?;
         Ok((choice, Centred { sums: self, gram, beside, rows }))
     }
 }

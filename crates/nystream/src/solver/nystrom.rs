@@ -189,6 +189,11 @@ impl NystromSums {
         self.add_beside(block, targets, energy);
     }
 
+    /// Gives back the memory that rows were packed in.
+    pub fn forget_rows(&mut self) {
+        self.gram.forget_rows();
+    }
+
     /// [`add_weighted`](Self::add_weighted) of rows that went to a factor instead of Σφφᵀ.
     pub(super) fn add_beside(&mut self, block: MatRef<'_, f64>, targets: MatRef<'_, f64>, energy: f64) {
         let (atoms, outputs) = (self.feature_sum.len(), targets.ncols());
@@ -337,10 +342,10 @@ impl NystromSums {
     /// Ridges and how they score, from the sums as features of the dictionary.
     pub fn ridge_path(&self, kernel: &Kernel, dictionary: &Dictionary, intercept: bool) -> Result<RidgePath> {
         let features = self.in_features(kernel, dictionary, intercept)?;
-        Ok(self.path(features.gram, &features.beside, intercept))
+        Ok(self.path(&features.gram, &features.beside, intercept))
     }
 
-    pub(super) fn path(&self, gram: Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
+    pub(super) fn path(&self, gram: &Mat<f64>, beside: &Beside, intercept: bool) -> RidgePath {
         let (cross, squares) = (beside.cross.clone(), beside.squares.clone());
         RidgePath::from_sums(gram, cross, squares, self.seen(), intercept, beside.floor.max(self.inherited_floor))
     }
@@ -431,7 +436,7 @@ impl NystromSums {
         let InFeatures { mut gram, beside } = self.in_features(kernel, dictionary, options.intercept)?;
         let (ridge, choice) = match ridge {
             Ridge::Auto => {
-                let choice = self.path(gram.clone(), &beside, options.intercept).choose()?;
+                let choice = self.path(&gram, &beside, options.intercept).choose()?;
                 (choice.ridge, Some(choice))
             }
             Ridge::Fixed(value) => (value, None),

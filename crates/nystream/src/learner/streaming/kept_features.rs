@@ -63,6 +63,8 @@ impl<'a> KeptFeatures<'a> {
         let energy = chosen.iter().map(|&i| self.weights[i] * self.diagonals[i]).sum();
         let mut sums = NystromSums::whitened(self.whitening.clone(), outputs);
         sums.add_weighted(scaled, codes.as_ref(), energy);
+        // What follows the stream brings its rows packed.
+        sums.forget_rows();
         let passed = (0..taught.len()).filter(|&i| !taught[i]);
         sums.pass_over(passed.clone().map(|i| self.weights[i]).sum(), passed.count() as u64);
         sums
