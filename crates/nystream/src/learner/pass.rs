@@ -322,10 +322,10 @@ impl StreamPass {
         let Some(fit) = self.learner.solve()? else {
             let rows = self.learner.rows();
             let (found, expected) = match rows {
-                0..8 => (format!("{rows} rows"), "at least 8 rows whose targets differ"),
+                0..8 => (format!("{rows} rows"), "at least 8 rows"),
                 _ => (
-                    format!("{rows} rows of which the first have one target"),
-                    "targets that differ among the first rows",
+                    format!("{rows} rows of which all but the last ones have one target"),
+                    "targets that differ among the first rows, or never",
                 ),
             };
             return Err(Error::InvalidParam { name: "rows", found, expected });

@@ -3,7 +3,7 @@
 use super::bank::Bank;
 use super::decision::Decision;
 use super::early::{Plan, Ready};
-use super::head::{Kept, next_choice};
+use super::head::{FIRST_CHOICE, Kept, choose_at, fit_chosen, next_choice};
 use super::options::{LossChoice, StreamingOptions};
 use super::reopen::Watch;
 use super::rowwise::{Live, follow_mean};
@@ -456,9 +456,19 @@ impl StreamingRidge {
         self.leader().map(RecursiveRidge::ridge)
     }
 
-    /// The regression model of all rows learnt, with its posterior; none while the mean predicts.
+    /// The regression model of all rows learnt, with its posterior; none before there are 8 rows, and none where targets have
+    /// differed only since the last choice, for all rows before may be forgotten. If they have never differed it is a constant.
     pub fn solve(&self) -> Result<Option<NystromFit>> {
-        let Some(leader) = self.leader() else { return Ok(None) };
+        let made_now;
+        let leader = match (self.leader(), &self.phase) {
+            (Some(leader), _) => leader,
+            (None, Phase::Head { kept, .. }) if kept.len() >= FIRST_CHOICE && !kept.varies() => {
+                let chosen = choose_at(&self.options, kept, None)?;
+                made_now = fit_chosen(&self.options, kept, chosen)?.0;
+                &made_now
+            }
+            _ => return Ok(None),
+        };
         let mut ridge = leader.ridge();
         loop {
             let settings = SolverOptions { ridge: Ridge::Fixed(ridge), intercept: true };

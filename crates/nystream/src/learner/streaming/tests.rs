@@ -599,3 +599,31 @@ fn limits_of_merged_learners_are_those_of_all_rows() {
     codes[..1400].iter().enumerate().for_each(|(i, y)| expected.take(&[y + if i < 700 { 0.0 } else { 5.0 }]));
     assert_eq!(a.merge(b).unwrap().limits, expected);
 }
+
+#[test]
+fn targets_that_never_differ_are_a_constant_and_those_that_just_began_to_are_no_model_yet() {
+    let (data, _) = stream(1300, 34);
+    // Before the first choice, after some, and when rows have been forgotten.
+    for count in [8, 100, 1300] {
+        let mut learner = StreamingRidge::new(options(30), 1).unwrap();
+        let codes = vec![2.5; 1300];
+        let mut out = feed(&mut learner, &data, &codes, (0, count), &[50]);
+        learner.flush(&mut out).unwrap();
+        let model = learner.solve().unwrap().unwrap().model;
+        let rows = Rows::dense(&data[..COLS * 20], 20, COLS).unwrap();
+        let mut predicted = Vec::new();
+        model.predict(rows, &mut PredictWorkspace::default(), &mut predicted).unwrap();
+        assert!(predicted.iter().all(|p| (p - 2.5).abs() < 1e-12), "{count}: {predicted:?}");
+        // It is for whoever asked: the learner goes on as if nobody had.
+        let same = bytes(&learner);
+        assert!(learner.solve().unwrap().is_some() && bytes(&learner) == same);
+        let row = Row::Dense(&data[..COLS]);
+        learner.learn_row(row, &[9.0], 1.0, &mut [0.0]).unwrap();
+        learner.flush(&mut out).unwrap();
+        assert!(learner.solve().unwrap().is_none(), "{count}");
+    }
+    let mut learner = StreamingRidge::new(options(30), 1).unwrap();
+    let mut out = feed(&mut learner, &data, &[2.5; 7], (0, 7), &[7]);
+    learner.flush(&mut out).unwrap();
+    assert!(learner.solve().unwrap().is_none());
+}
