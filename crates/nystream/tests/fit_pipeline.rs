@@ -346,3 +346,41 @@ fn the_bandwidth_stays_in_its_range_and_is_always_the_same() {
     let rows = Rows::dense(&alike, 10, 3).unwrap();
     assert!(median_bandwidth(rows) > 0.0 && median_bandwidth(rows).is_finite());
 }
+
+/// A row far from all others, where a function that grows is thought to have grown on.
+#[test]
+fn outputs_of_far_rows_stay_near_the_targets_seen() {
+    let mut rng = Generator::new(12);
+    let targets = |x: [f64; 2]| [x[0] * x[1], 100.0 + x[0]];
+    let data: Vec<f64> = (0..400)
+        .flat_map(|_| {
+            let x: [f64; 2] = std::array::from_fn(|_| rng.normal());
+            x.into_iter().chain(targets(x))
+        })
+        .collect();
+    let names = ["a", "b", "y", "z"].map(str::to_owned).to_vec();
+    let mut source = MemorySource::table(names.clone(), data.clone()).unwrap();
+    let mut far = MemorySource::table(names, vec![9.0, 9.0, 0.0, 0.0]).unwrap();
+    let table = TableOptions {
+        targets: columns(&["y", "z"]),
+        task: TaskRequest::Regression,
+        scale: Scale::None,
+        ..TableOptions::default()
+    };
+    let wide = FitOptions { table, bandwidth: Bandwidth::Fixed(6.0), ..fixed(60) };
+    let linear =
+        FitOptions { kernel: KernelFamily::of(Kernel::Linear), bandwidth: Bandwidth::Auto, budget: 3, ..wide.clone() };
+    for method in [fit, fit_exact] {
+        let model = method(&mut source, &wide);
+        let seen = || data.chunks_exact(4).map(|row| row[2]);
+        let (low, high) = (seen().fold(f64::INFINITY, f64::min), seen().fold(f64::NEG_INFINITY, f64::max));
+        let predicted = predict(&model, &mut far).values;
+        assert!((predicted[0] - (high + 0.1 * (high - low))).abs() < 1e-9, "{predicted:?} {low} {high}");
+        assert!((96.0..105.0).contains(&predicted[1]), "{predicted:?}");
+        // Saved, the same.
+        let loaded = TrainedModel::from_bytes("saved", &model.to_bytes().unwrap()).unwrap();
+        assert_eq!(predict(&loaded, &mut far).values, predict(&model, &mut far).values);
+        // A linear kernel is to go on where no rows have been.
+        assert!((predict(&method(&mut source, &linear), &mut far).values[1] - 109.0).abs() < 0.1);
+    }
+}

@@ -8,7 +8,7 @@ use super::observe::Observer;
 use super::options::FitOptions;
 use super::two_pass::{FirstPass, first_pass, scores_to_calibration};
 use crate::error::Result;
-use crate::model::{Summary, TrainedModel};
+use crate::model::{OutputLimits, Summary, TrainedModel};
 use crate::solver::{Ridge, check_exact_memory, solve_exact};
 use crate::source::RecordSource;
 
@@ -39,6 +39,9 @@ pub fn exact(source: &mut dyn RecordSource, options: &FitOptions, observer: &mut
         TargetCodes::Numbers { shift } => {
             let errors: Vec<f64> = fit.left_out.iter().zip(&targets).map(|(output, code)| output - code).collect();
             regression.fit_spread(sample.rows.rows(), &errors)?;
+            let mut limits = OutputLimits::of(&kernel);
+            limits.take_all(coded.as_ref());
+            regression = regression.with_limits(limits)?;
             regression.shift_outputs(shift);
             None
         }

@@ -15,7 +15,7 @@ use super::sketching::{Feed, Watch};
 use super::summing::Summing;
 use crate::error::{Error, Result};
 use crate::kernel::Kernel;
-use crate::model::{Calibration, KernelModel, Summary, TrainedModel, class_scores};
+use crate::model::{Calibration, KernelModel, OutputLimits, Summary, TrainedModel, class_scores};
 use crate::preprocess::{Batch, Binding, CodedBlock, Preprocessor, Scale, Scan};
 use crate::random::Generator;
 use crate::sketch::{
@@ -84,6 +84,7 @@ pub struct SecondPass<'a> {
     preprocessor: &'a Preprocessor,
     codes: &'a TargetCodes,
     summing: Summing,
+    limits: OutputLimits,
     binding: Option<Binding>,
     step: usize,
     records: RecordBlock,
@@ -104,6 +105,7 @@ impl<'a> SecondPass<'a> {
             preprocessor,
             codes,
             summing: Summing::new(kernel, dictionary, codes.outputs(), precise)?,
+            limits: OutputLimits::of(&kernel),
             binding: None,
             step: block_rows(dictionary.len()),
             records: RecordBlock::default(),
@@ -124,12 +126,18 @@ impl<'a> SecondPass<'a> {
         self.preprocessor.transform(binding, &self.records, &mut self.batch, true)?;
         self.codes.encode(&self.batch.targets, &mut self.coded);
         self.summing.add(self.batch.rows.rows(), self.coded.as_ref());
+        self.limits.take_all(self.coded.as_ref());
         Ok(self.records.len() as u64)
     }
 
     /// The sums so far.
     pub fn sums(&mut self) -> &NystromSums {
         self.summing.sums()
+    }
+
+    /// What outputs of the model are to be kept within, by the rows so far.
+    pub fn limits(&self) -> &OutputLimits {
+        &self.limits
     }
 }
 
@@ -172,6 +180,7 @@ pub fn two_pass(
         }
         observer.rows(records, source.progress());
     }
+    let limits = pass.limits().clone();
     let sums = pass.sums();
     if sums.rows() != first.preprocessor.rows() {
         return Err(Error::Incompatible {
@@ -186,6 +195,7 @@ pub fn two_pass(
     let calibration = match &codes {
         TargetCodes::Numbers { shift } => {
             fit_spread(&mut regression, &first.sample, &codes)?;
+            regression = regression.with_limits(limits)?;
             regression.shift_outputs(shift);
             None
         }

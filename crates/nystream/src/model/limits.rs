@@ -11,7 +11,10 @@
 //! Codes of classes, ±1, have no limits: outputs beyond them say how sure they are. Nor should outputs of kernels that grow,
 //! linear and polynomial ones: theirs is to go on where no rows have been.
 
+use faer::MatRef;
 use serde::{Deserialize, Serialize};
+
+use crate::kernel::Kernel;
 
 /// Room on either side, in ranges of the targets so far.
 const ROOM: f64 = 0.1;
@@ -29,6 +32,11 @@ pub struct OutputLimits {
 }
 
 impl OutputLimits {
+    /// Of the outputs of this kernel, before the first row.
+    pub fn of(kernel: &Kernel) -> Self {
+        if kernel.bandwidth().is_some() { Self::default() } else { Self::none() }
+    }
+
     /// None, whatever targets come.
     pub fn none() -> Self {
         Self { off: true, ..Self::default() }
@@ -45,6 +53,15 @@ impl OutputLimits {
         for ((low, high), &y) in self.spans.iter_mut().zip(targets) {
             (*low, *high) = (low.min(y), high.max(y));
             self.numbers |= y.abs() != 1.0;
+        }
+    }
+
+    /// Takes the targets of rows.
+    pub fn take_all(&mut self, targets: MatRef<'_, f64>) {
+        let mut row = vec![0.0; targets.ncols()];
+        for targets in targets.row_iter() {
+            row.iter_mut().zip(targets.iter()).for_each(|(out, target)| *out = *target);
+            self.take(&row);
         }
     }
 
