@@ -7,7 +7,7 @@ use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
 /// Significant digits of a number for people; JSON has them all.
-const DIGITS: usize = 5;
+pub const DIGITS: usize = 5;
 
 /// Names and values in the order in which they were put.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -15,7 +15,8 @@ use super::describe::{put_sketch, put_stream};
 
 use crate::args::{Common, task_words};
 use crate::output::{Outcome, show};
-use crate::report::Report;
+use crate::report::{DIGITS, Report};
+use crate::table::significant;
 
 /// Show what is inside a model, sketch or checkpoint file
 #[derive(Debug, Args)]
@@ -98,6 +99,15 @@ pub fn run(args: &InspectArgs, common: &Common) -> Outcome {
     };
     if let (None, [rmse]) = (model.calibration(), &summary.estimated_rmse[..]) {
         report.put("estimated_rmse", *rmse);
+    }
+    let ends: Vec<(f64, f64)> = regression.limits().ends().collect();
+    if !ends.is_empty() {
+        let shown: Vec<String> = ends
+            .iter()
+            .map(|&(low, high)| format!("{} to {}", significant(low, DIGITS), significant(high, DIGITS)))
+            .collect();
+        let ends: Vec<Vec<f64>> = ends.into_iter().map(|(low, high)| vec![low, high]).collect();
+        report.put_as("outputs_within", ends, shortened(&shown));
     }
     if let Some(calibration) = model.calibration() {
         report.put("calibration_slope", calibration.slope);

