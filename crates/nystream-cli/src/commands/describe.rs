@@ -26,7 +26,7 @@ pub fn about_rows(error: Error, origin: &str) -> Error {
 }
 
 /// Adds the errors of predictions made before their rows were learnt: over all rows, and over the last ones.
-pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
+pub fn put_errors(report: &mut Report, status: &Status, classes: bool, targets: &[String]) {
     let (name, all, recent) = if classes {
         ("mistake_rate", status.mistake_rate, status.recent_mistake_rate)
     } else {
@@ -34,6 +34,19 @@ pub fn put_errors(report: &mut Report, status: &Status, classes: bool) {
     };
     report.put(name, all);
     report.put(&format!("recent_{name}"), recent);
+    put_each(report, &status.errors_each, targets);
+}
+
+/// Adds the errors of each of several targets, over all rows and over the last ones: their sum says little where units differ.
+pub fn put_each(report: &mut Report, errors: &[(f64, f64)], targets: &[String]) {
+    let line = |((all, recent), target): (&(f64, f64), &String)| {
+        let mut line = Report::new();
+        line.put("target", target.clone()).put("mse", *all).put("recent_mse", *recent);
+        line
+    };
+    if !errors.is_empty() {
+        report.put_list("targets", errors.iter().zip(targets).map(line).collect());
+    }
 }
 
 /// Adds how a streaming learner stands.
@@ -71,7 +84,7 @@ pub fn put_stream(report: &mut Report, pass: &StreamPass, status: &Status) {
     report.put("captured", status.captured);
     put_decision(report, status);
     put_changes(report, status);
-    put_errors(report, status, pass.is_classification());
+    put_errors(report, status, pass.is_classification(), pass.preprocessor().target_names());
     report.put("seed", options.seed);
     report.put_bytes("bytes_held", pass.size_bytes() as u64);
 }

@@ -17,7 +17,7 @@ use nystream::source::RecordSource;
 use rayon::prelude::*;
 use serde_json::json;
 
-use super::describe::{about_rows, put_changes, put_decision, rows_per_second};
+use super::describe::{about_rows, put_changes, put_decision, put_each, rows_per_second};
 use crate::args::{Common, KernelArgs, ReadArgs, TableArgs, fit_options, task_words};
 use crate::files::Files;
 use crate::learner_args::LearnerOptions;
@@ -122,14 +122,16 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
         progress.finish();
         return report_runs(args, common, entry, &told, &[ran], None, start);
     }
-    let (task, shuffled) = if running {
+    if running {
         options.table.scale = Scale::None;
-        let first = first_pass(source.as_mut(), &options, &mut progress)?;
+    }
+    let first = first_pass(source.as_mut(), &options, &mut progress)?;
+    let (task, targets) = (task_words(&first.preprocessor), first.preprocessor.target_names().to_vec());
+    let shuffled = if running {
         let head = StreamingOptions { budget: args.budget, ..StreamingOptions::default() }.head_rows();
-        (task_words(&first.preprocessor), Shuffled::standardised_by_first(first, head))
+        Shuffled::standardised_by_first(first, head)
     } else {
-        let first = first_pass(source.as_mut(), &options, &mut progress)?;
-        (task_words(&first.preprocessor), Shuffled::new(first))
+        Shuffled::new(first)
     };
     let (runner, tuning) = match entry.make {
         Make::Blocks => (by_blocks(args, &options, &shuffled)?, None),
@@ -141,13 +143,14 @@ pub fn run(args: &EvaluateArgs, common: &Common) -> Outcome {
     let runs: Vec<_> = (0..orders).into_par_iter().map(runner).collect();
     let runs = runs.into_iter().collect::<nystream::Result<Vec<Ran>>>()?;
     progress.finish();
-    let told = Told { task, rows: shuffled.len() as u64, classes: shuffled.classes() };
+    let told = Told { task, targets, rows: shuffled.len() as u64, classes: shuffled.classes() };
     report_runs(args, common, entry, &told, &runs, tuning.as_ref(), start)
 }
 
 /// What is known of the data.
 struct Told {
     task: String,
+    targets: Vec<String>,
     rows: u64,
     classes: bool,
 }
@@ -179,9 +182,10 @@ fn one_pass(
         Ok(())
     })?;
     let (task, bytes) = (task_words(pass.preprocessor()), pass.size_bytes());
+    let targets = pass.preprocessor().target_names().to_vec();
     let (_, learner) = pass.finish_with_learner().map_err(|e| about_rows(e, source.origin()))?;
     curve.push(learner.score().point(classes));
-    let told = Told { task, rows: learner.rows(), classes };
+    let told = Told { task, targets, rows: learner.rows(), classes };
     let ran = Ran {
         score: learner.score().clone(),
         time: started.elapsed(),
@@ -236,7 +240,7 @@ fn report_runs(
     if let Some(tuning) = tuning {
         put_tuning(&mut report, tuning);
     }
-    put_errors(&mut report, runs, told.classes, args.permutations);
+    put_errors(&mut report, runs, told, args.permutations);
     let time = runs.iter().map(|run| run.time).sum::<Duration>();
     report.put_seconds("seconds_learn", time);
     report.put("rows_per_second", rows_per_second(told.rows * runs.len() as u64, time));
@@ -353,7 +357,8 @@ fn put_tuning(report: &mut Report, tuning: &Tuning) {
     report.put_as("tuned", json!({ "rows": tuning.rows, "chosen": tuning.chosen(), "tried": tried }), text);
 }
 
-fn put_errors(report: &mut Report, runs: &[Ran], classes: bool, permutations: Option<u64>) {
+fn put_errors(report: &mut Report, runs: &[Ran], told: &Told, permutations: Option<u64>) {
+    let classes = told.classes;
     let name = if classes { "mistake_rate" } else { "mse" };
     let error = |run: &Ran| if classes { run.score.mistake_rate() } else { run.score.mse() };
     let errors: Vec<f64> = runs.iter().map(error).collect();
@@ -362,17 +367,36 @@ fn put_errors(report: &mut Report, runs: &[Ran], classes: bool, permutations: Op
             let (mean, sd) = mean_and_sd(&errors);
             report.put("permutations", count);
             report.put_as(name, json!({ "mean": mean, "sd": sd }), format!("{mean:.6} ± {sd:.6}"));
+            put_each_mean(report, runs, &told.targets);
         }
         None => {
             let score = &runs[0].score;
             report.put(name, errors[0]);
             let recent = if classes { score.recent_mistake_rate() } else { score.recent_mse() };
             report.put(&format!("recent_{name}"), recent);
+            put_each(report, &score.of_each_number().collect::<Vec<_>>(), &told.targets);
         }
     }
     let undecided: u64 = runs.iter().map(|run| run.score.undecided()).sum();
     if classes && undecided > 0 {
         report.put("undecided", undecided);
+    }
+}
+
+/// Of several targets the error of each, over all orders.
+fn put_each_mean(report: &mut Report, runs: &[Ran], targets: &[String]) {
+    let errors: Vec<Vec<f64>> =
+        runs.iter().map(|run| run.score.of_each_number().map(|(all, _)| all).collect()).collect();
+    let known = errors.first().map_or(0, Vec::len);
+    let line = |(t, target): (usize, &String)| {
+        let (mean, sd) = mean_and_sd(&errors.iter().map(|each| each[t]).collect::<Vec<_>>());
+        let mut line = Report::new();
+        line.put("target", target.clone());
+        line.put_as("mse", json!({ "mean": mean, "sd": sd }), format!("{mean:.6} ± {sd:.6}"));
+        line
+    };
+    if known > 0 {
+        report.put_list("targets", targets.iter().enumerate().take(known).map(line).collect());
     }
 }
 

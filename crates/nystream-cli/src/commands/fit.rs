@@ -351,7 +351,7 @@ pub fn run(args: &FitArgs, common: &Common) -> Outcome {
         if *late_features > 0 {
             report.put("late_features", *late_features);
         }
-        put_errors(&mut report, status, *classes);
+        put_errors(&mut report, status, *classes, preprocessor.target_names());
         put_decision(&mut report, status);
         put_changes(&mut report, status);
         report.put_bytes("bytes_held", *bytes_held as u64);

@@ -269,3 +269,30 @@ fn two_classes_are_learnt_within_their_margin_unless_asked_otherwise() {
     folder.put("b.csv", csv(500, 1));
     folder.refuses("fit b.csv --method stream --model x.nys --loss squared-hinge", &["squared hinge", "-1 or 1"]);
 }
+
+#[test]
+fn each_of_several_targets_has_its_error() {
+    let folder = Folder::new();
+    let mut numbers = Numbers::new(11);
+    let mut text = String::from("a,b,low,high\n");
+    for _ in 0..1500 {
+        let (a, b) = (numbers.next(), numbers.next());
+        text.push_str(&format!("{a},{b},{},{}\n", (6.0 * a).sin() + 0.05 * numbers.next(), 1e3 * (a - b)));
+    }
+    folder.put("a.csv", &text);
+    let targets = "--target low --target high --budget 40";
+    let fit = folder.json(&format!("fit a.csv {targets} --method stream --model m.nys --checkpoint a.part"));
+    let evaluated = folder.json(&format!("evaluate a.csv {targets} --scale running"));
+    let mean = folder.json(&format!("evaluate a.csv {targets} --shuffle 1 --permutations 2"));
+    for report in [&fit, &evaluated, &folder.json("inspect a.part"), &mean] {
+        let mse = |value: &serde_json::Value| value["mean"].as_f64().or(value.as_f64()).unwrap();
+        let each = report["targets"].as_array().unwrap();
+        assert_eq!(each.iter().map(|line| &line["target"]).collect::<Vec<_>>(), ["low", "high"], "{report}");
+        let [low, high] = [mse(&each[0]["mse"]), mse(&each[1]["mse"])];
+        assert!((low + high - mse(&report["mse"])).abs() < 1e-6 * high && low < 0.2 && high > 1.0, "{report}");
+    }
+    assert_eq!(fit["targets"], evaluated["targets"]);
+    assert!(fit["targets"][0]["recent_mse"].as_f64() < fit["targets"][0]["mse"].as_f64(), "{fit}");
+    // One target has no list.
+    assert!(folder.json("evaluate a.csv --target low --ignore high --budget 40").get("targets").is_none());
+}

@@ -47,18 +47,20 @@ pub(super) struct Bank {
     pub next_ridge: f64,
     /// Length of the stream at which it is decided.
     pub ends: u64,
+    /// What squared errors of each output are multiplied by, so that its unit does not matter; none: by 1.
+    pub units: Vec<f64>,
 }
 
 impl Bank {
     /// One learner only.
     pub fn alone(learner: RecursiveRidge, method: DictionaryMethod) -> Self {
         let next_ridge = 2.0 * learner.sums().seen();
-        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0 }
+        Self { members: vec![Member::new(learner, method)], leader: 0, next_ridge, ends: 0, units: Vec::new() }
     }
 
     /// Members as they were.
-    pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64, ends: u64) -> Self {
-        Self { members, leader, next_ridge, ends }
+    pub fn from_parts(members: Vec<Member>, leader: usize, next_ridge: f64, ends: u64, units: Vec<f64>) -> Self {
+        Self { members, leader, next_ridge, ends, units }
     }
 
     /// What the leader was chosen as.
@@ -74,7 +76,7 @@ impl Bank {
         let next_ridge = 2.0 * members.first().map_or(0.0, |member| member.learner.sums().seen());
         // A head that was longer than usual leaves the bank as many rows again.
         let ends = options.bank_rows().max(2 * kept.len() as u64);
-        let mut bank = Self { members, leader: 0, next_ridge, ends };
+        let mut bank = Self { members, leader: 0, next_ridge, ends, units: kept.units() };
         // Ridges stay as the head chose them; how sums are kept may change. With many atoms that takes longer than it saves
         // before ridges are chosen anew, when most of the members are gone.
         if options.tries_all() {
@@ -134,7 +136,8 @@ impl Bank {
             }
         }
         if self.members.len() > 1 {
-            self.members.iter_mut().for_each(|member| member.errors.push(member.losses(*codes)));
+            let units = &self.units;
+            self.members.iter_mut().for_each(|member| member.errors.push(member.losses(*codes, units)));
         }
         Ok(&self.members[self.leader].found)
     }
@@ -240,10 +243,12 @@ impl Member {
         self.errors.iter().sum()
     }
 
-    /// What the errors of the last block cost.
-    fn losses(&self, codes: MatRef<'_, f64>) -> f64 {
+    /// What the errors of the last block cost, in these units.
+    fn losses(&self, codes: MatRef<'_, f64>, units: &[f64]) -> f64 {
         let (outputs, loss) = (codes.ncols(), self.learner.loss());
-        let error = |(place, p): (usize, &f64)| loss.of(codes[(place / outputs, place % outputs)], *p);
+        let unit = |t: usize| units.get(t).copied().unwrap_or(1.0);
+        let error =
+            |(place, p): (usize, &f64)| unit(place % outputs) * loss.of(codes[(place / outputs, place % outputs)], *p);
         self.found.predictions.iter().enumerate().map(error).sum()
     }
 
@@ -269,7 +274,7 @@ mod tests {
 
     /// The errors of the members that are left after narrowing, the leader's first.
     fn narrowed(members: Vec<Member>) -> Vec<f64> {
-        let mut bank = Bank::from_parts(members, 0, 1e9, 0);
+        let mut bank = Bank::from_parts(members, 0, 1e9, 0, Vec::new());
         bank.narrow();
         assert_eq!(bank.leader, 0);
         bank.members.iter().map(|member| member.errors.first().copied().unwrap_or(f64::NAN)).collect()
@@ -290,7 +295,7 @@ mod tests {
     #[test]
     fn whose_errors_are_clearly_behind_is_dropped_whatever_is_expected_of_it() {
         let members = || vec![member([5.0, 6.0, 5.0, 6.0], Some(0.01)), member([1.0, 2.0, 1.1, 2.0], Some(1.0))];
-        let mut bank = Bank::from_parts(members(), 0, 1e9, 0);
+        let mut bank = Bank::from_parts(members(), 0, 1e9, 0, Vec::new());
         bank.narrow();
         assert!(bank.members.len() == 1 && bank.members[0].expected == Some(0.0));
         // Too few blocks say nothing.

@@ -51,6 +51,8 @@ struct BankHeader {
     leader: usize,
     next_ridge: f64,
     ends: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    units: Vec<f64>,
     members: Vec<MemberHeader>,
 }
 
@@ -86,6 +88,7 @@ impl StreamingRidge {
                 leader: bank.leader,
                 next_ridge: bank.next_ridge,
                 ends: bank.ends,
+                units: bank.units.clone(),
                 members: bank.members.iter().map(MemberHeader::of).collect(),
             }),
             watch: self.watch.header(),
@@ -191,7 +194,11 @@ fn take_bank(file: &mut Container, header: BankHeader, features: usize, outputs:
     if header.leader >= members.len() || !header.next_ridge.is_finite() {
         return Err(file.malformed("a bank without its leader"));
     }
-    Ok(Bank::from_parts(members, header.leader, header.next_ridge, header.ends))
+    let of_outputs = header.units.is_empty() || header.units.len() == outputs;
+    if !of_outputs || !header.units.iter().all(|unit| unit.is_finite() && *unit > 0.0) {
+        return Err(file.malformed("units that are not those of the outputs"));
+    }
+    Ok(Bank::from_parts(members, header.leader, header.next_ridge, header.ends, header.units))
 }
 
 fn put_kept(file: &mut Container, name: &str, kept: &Kept) -> Result<()> {

@@ -117,6 +117,14 @@ impl Kept {
         (0..self.outputs).map(variance).collect()
     }
 
+    /// Of several numbers one over the variance of each; none of a single one, or of codes of classes, which have the same unit.
+    pub fn units(&self) -> Vec<f64> {
+        if self.outputs == 1 || self.codes.iter().all(|code| code.abs() == 1.0) {
+            return Vec::new();
+        }
+        self.variances().into_iter().map(|variance| 1.0 / variance).collect()
+    }
+
     /// Whether some output has taken more than one value.
     pub fn varies(&self) -> bool {
         varies(&self.codes, self.outputs)

@@ -19,6 +19,14 @@ pub struct RunningScore {
     #[serde(default)]
     undecided: u64,
     recent: VecDeque<(f64, bool)>,
+    /// Of several outputs: squared errors of each, and whether some code was not ±1.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    squared_each: Vec<f64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    numbers: bool,
+    /// Of several numbers: those of the last rows, one row after the other.
+    #[serde(default, skip_serializing_if = "VecDeque::is_empty")]
+    recent_each: VecDeque<f64>,
 }
 
 impl RunningScore {
@@ -42,12 +50,37 @@ impl RunningScore {
             self.recent.pop_front();
         }
         self.recent.push_back((squared, wrong));
+        if codes.len() > 1 {
+            self.push_each(predicted, codes);
+        }
+    }
+
+    fn push_each(&mut self, predicted: &[f64], codes: &[f64]) {
+        let squares = || predicted.iter().zip(codes).map(|(p, y)| (p - y).powi(2));
+        self.squared_each.resize(codes.len(), 0.0);
+        self.squared_each.iter_mut().zip(squares()).for_each(|(sum, square)| *sum += square);
+        // Of classes there may be hundreds, and nobody asks for the error of each.
+        self.numbers |= codes.iter().any(|code| code.abs() != 1.0);
+        if self.numbers {
+            self.recent_each.extend(squares());
+            self.shorten_each();
+        }
+    }
+
+    fn shorten_each(&mut self) {
+        let most = WINDOW * self.squared_each.len();
+        self.recent_each.drain(..self.recent_each.len().saturating_sub(most));
     }
 
     /// Adds the rows that another score has judged, as if they had come after this one's.
     pub fn add(&mut self, other: &Self) {
         self.recent.extend(&other.recent);
         self.recent.drain(..self.recent.len().saturating_sub(WINDOW));
+        self.numbers |= other.numbers;
+        self.squared_each.resize(self.squared_each.len().max(other.squared_each.len()), 0.0);
+        self.squared_each.iter_mut().zip(&other.squared_each).for_each(|(sum, more)| *sum += more);
+        self.recent_each.extend(&other.recent_each);
+        self.shorten_each();
         self.rows += other.rows;
         self.squared += other.squared;
         self.mistakes += other.mistakes;
@@ -57,6 +90,7 @@ impl RunningScore {
     /// Bytes held.
     pub(super) fn size_bytes(&self) -> usize {
         self.recent.capacity() * size_of::<(f64, bool)>()
+            + 8 * (self.recent_each.capacity() + self.squared_each.capacity())
     }
 
     /// Rows judged.
@@ -67,6 +101,17 @@ impl RunningScore {
     /// Mean squared error, summed over outputs; not a number without rows.
     pub fn mse(&self) -> f64 {
         self.squared / self.rows as f64
+    }
+
+    /// Of several numbers the mean squared error of each, over all rows and over the last ones (at most 1,000); else none.
+    pub fn of_each_number(&self) -> impl Iterator<Item = (f64, f64)> {
+        let outputs = self.squared_each.len();
+        let numbers = if self.numbers { outputs } else { 0 };
+        (0..numbers).map(move |t| {
+            let recent = self.recent_each.iter().skip(t).step_by(outputs);
+            let count = (self.recent_each.len() / outputs) as f64;
+            (self.squared_each[t] / self.rows as f64, recent.sum::<f64>() / count)
+        })
     }
 
     /// Share of mistakes, codes taken as classes; not a number without rows.
@@ -125,5 +170,29 @@ mod tests {
         assert_eq!((both.rows(), both.recent.len()), (1400, WINDOW));
         assert!((both.recent_mse() - (0.4 * 4.0 + 0.6 * 9.0)).abs() < 1e-12);
         assert!((both.mse() - (800.0 * 4.0 + 600.0 * 9.0) / 1400.0).abs() < 1e-12);
+        assert_eq!(both.of_each_number().count(), 0);
+    }
+
+    #[test]
+    fn of_several_numbers_each_has_errors_of_its_own() {
+        let pushed = |rows: usize, errors: [f64; 2]| {
+            let mut score = RunningScore::default();
+            (0..rows).for_each(|i| score.push(&[i as f64 + errors[0], 5.0 + errors[1]], &[i as f64, 5.0]));
+            score
+        };
+        let near = |score: &RunningScore, expected: [(f64, f64); 2]| {
+            let found: Vec<(f64, f64)> = score.of_each_number().collect();
+            let close = |(a, b): (&(f64, f64), &(f64, f64))| (a.0 - b.0).abs() < 1e-9 && (a.1 - b.1).abs() < 1e-9;
+            assert!(found.len() == 2 && found.iter().zip(&expected).all(close), "{found:?}");
+        };
+        let mut score = pushed(800, [1.0, 10.0]);
+        near(&score, [(1.0, 1.0), (100.0, 100.0)]);
+        score.add(&pushed(1200, [2.0, 0.0]));
+        near(&score, [((800.0 + 4800.0) / 2000.0, 4.0), (40.0, 0.0)]);
+        assert!((score.mse() - score.of_each_number().map(|(all, _)| all).sum::<f64>()).abs() < 1e-9);
+        // Codes of classes are not told apart.
+        let mut classes = RunningScore::default();
+        classes.push(&[0.5, -0.2, 0.1], &[1.0, -1.0, -1.0]);
+        assert!(classes.of_each_number().count() == 0 && classes.recent_each.is_empty());
     }
 }

@@ -45,6 +45,8 @@ pub struct Status {
     pub mse: f64,
     /// The same over the last rows (at most 1,000).
     pub recent_mse: f64,
+    /// Of several numbers both errors of each output; else empty.
+    pub errors_each: Vec<(f64, f64)>,
     /// Share of mistakes of those predictions, codes taken as classes.
     pub mistake_rate: f64,
     /// The same over the last rows (at most 1,000).
@@ -81,6 +83,7 @@ impl StreamingRidge {
             effective_dim: fit.as_ref().map(|fit| fit.choice.degrees_of_freedom),
             mse: score.mse(),
             recent_mse: score.recent_mse(),
+            errors_each: score.of_each_number().collect(),
             mistake_rate: score.mistake_rate(),
             recent_mistake_rate: score.recent_mistake_rate(),
             loss: self.leader().map(RecursiveRidge::loss),

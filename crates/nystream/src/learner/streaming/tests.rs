@@ -627,3 +627,29 @@ fn targets_that_never_differ_are_a_constant_and_those_that_just_began_to_are_no_
     learner.flush(&mut out).unwrap();
     assert!(learner.solve().unwrap().is_none());
 }
+
+/// One target is wiggly and one smooth: which bandwidth serves both must not depend on the smooth one's unit.
+#[test]
+fn units_of_targets_do_not_matter() {
+    let (data, _) = stream(2600, 35);
+    let mut rng = Generator::new(36);
+    let noise: Vec<f64> = (0..5200).map(|_| rng.normal()).collect();
+    let learnt = |unit: f64| {
+        let rows = data.chunks_exact(COLS).zip(noise.chunks_exact(2));
+        let codes: Vec<f64> = rows
+            .flat_map(|(x, noise)| [(3.0 * x[0]).sin() * x[1] + 0.1 * noise[0], unit * (x[0] - x[2] + 0.1 * noise[1])])
+            .collect();
+        let mut learner = StreamingRidge::new(options(60), 2).unwrap();
+        let mut out = feed(&mut learner, &data, &codes, (0, 2600), &[2600]);
+        learner.flush(&mut out).unwrap();
+        let each: Vec<f64> = learner.score().of_each_number().map(|(all, _)| all).collect();
+        (learner.kernel().copied().unwrap(), each)
+    };
+    let (kernel, each) = learnt(1.0);
+    for unit in [1024.0, 1.0 / 1024.0] {
+        let (same, scaled) = learnt(unit);
+        assert_eq!(same, kernel, "{unit}");
+        let apart = [scaled[0] / each[0], scaled[1] / (unit * unit * each[1])];
+        assert!(apart.iter().all(|ratio| (ratio - 1.0).abs() < 1e-3), "{unit}: {apart:?}");
+    }
+}
