@@ -12,7 +12,7 @@ use faer::{Mat, MatMut};
 use super::keeping::Rounding;
 use super::levelling::Levelling;
 use super::nystrom::NystromSums;
-use super::whitening::{Whitening, scale_both_sides};
+use super::whitening::{KERNEL_ACCURACY, Whitening, scale_both_sides};
 use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::linalg::{Cholesky, GramSum, lower_norm, mirror_lower, product};
@@ -103,7 +103,13 @@ impl NystromSums {
         }
         // Errors of kernels that were summed once lie in all directions, and stay: what they ask for holds at this γ.
         let own = self.levelling.is_some() && self.inherited_floor > 0.0;
-        self.rounding_of(&gram, growth, own.then(|| dictionary.leverage_ridge()))
+        let rounding = self.rounding_of(&gram, growth, own.then(|| dictionary.leverage_ridge()));
+        // Sums of levelled kernels may be precise where the kernels themselves are not.
+        let least = KERNEL_ACCURACY * self.energy / self.weight;
+        if self.levelling.is_some() && rounding.nugget < least {
+            return self.rounding_of(&gram, growth, Some(least));
+        }
+        rounding
     }
 
     /// The same from the lower triangle of S Σkkᵀ S, or of sums of levelled kernels.

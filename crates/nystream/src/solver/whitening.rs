@@ -11,7 +11,7 @@ use crate::rows::Rows;
 use crate::sketch::Dictionary;
 
 /// Relative accuracy of kernel values.
-const KERNEL_ACCURACY: f64 = 1e-12;
+pub(super) const KERNEL_ACCURACY: f64 = 1e-12;
 /// Rows whose features are made at once.
 const TURN: usize = 384;
 

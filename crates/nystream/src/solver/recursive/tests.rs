@@ -170,3 +170,30 @@ fn fading_equals_smaller_weights() {
     assert!(a.predictions.iter().zip(&b.predictions).all(|(a, b)| (a - b).abs() < 1e-9));
     assert!((faded.sums().weight() - 37.5).abs() < 1e-12);
 }
+
+/// Sums of kernels of fewer rows than atoms, all but unpenalised, have no factor without an addition to the diagonal, which would
+/// go by that of the constant.
+#[test]
+fn sums_of_kernels_that_ask_for_jitter_are_refused() {
+    let mut rng = Generator::new(9);
+    let data: Vec<f64> = (0..80).map(|_| rng.normal()).collect();
+    let rows = Rows::dense(&data, 40, 2).unwrap();
+    let atoms = RowBlock::gather(rows, &(0..40).collect::<Vec<_>>());
+    let kernel = Kernel::gaussian(9.0).unwrap();
+    let targets = Mat::from_fn(20, 1, |i, _| data[2 * i]);
+    let learn = |leverage_ridge: f64, ridge: f64, precise: bool| {
+        let dictionary = Dictionary::new(atoms.clone(), vec![1.0; 40], (0..40).collect(), leverage_ridge)?;
+        let mut learner = RecursiveRidge::new(kernel, dictionary, 1, ridge, precise)?;
+        let block = Block { rows: rows.slice(0, 20), targets: targets.as_ref(), weights: None };
+        learner.advance_all(&[block], &[], &mut Innovations::default()).map(|_| learner)
+    };
+    let refused = learn(1e-14, 1e-13, false).map(drop);
+    assert!(matches!(refused, Err(Error::NotPositiveDefinite { .. })), "{refused:?}");
+    // With a ridge that stands above rounding, and with features, they are learnt.
+    for (leverage_ridge, ridge, precise) in [(1e-6, 1e-2, false), (1e-12, 1e-9, true)] {
+        let mut learner = learn(leverage_ridge, ridge, precise).unwrap();
+        let mut predicted = Vec::new();
+        learner.predict(rows.slice(0, 20), &mut predicted);
+        assert!(predicted.iter().zip(targets.col(0).iter()).all(|(p, y)| (p - y).abs() < 0.2), "{predicted:?}");
+    }
+}

@@ -87,7 +87,7 @@ fn learning_that_fails_is_an_error_after_the_blocks_before_it_and_a_panic_is_one
             let mut learner = learner(&problem, Loss::Squared, true);
             let mut found = Innovations::default();
             let outcome = learner.advance_all(&blocks, &[], &mut found);
-            assert!(matches!(outcome, Err(crate::error::Error::NotPositiveDefinite { .. })), "{outcome:?}");
+            assert!(matches!(outcome, Err(Error::NotPositiveDefinite { .. })), "{outcome:?}");
             // The workers do not wait for a task that nobody will finish.
             let none = Mat::zeros(SIZE, 7);
             (blocks[5].weights, blocks[5].targets) = (None, none.as_ref());
