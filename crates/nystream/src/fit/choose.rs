@@ -18,7 +18,6 @@ use crate::error::Result;
 use crate::kernel::Kernel;
 use crate::linalg::{on_a_share, side_by_side};
 use crate::preprocess::Batch;
-use crate::rows::Rows;
 use crate::sketch::DictionaryMethod;
 use crate::solver::{alignment_bandwidth, median_bandwidth};
 
@@ -62,16 +61,6 @@ pub enum Effort {
         /// Most atoms of a trial.
         most_atoms: usize,
     },
-}
-
-/// Whether a bandwidth is so far from the median that another search begins there.
-fn far_from(median: f64, bandwidth: f64) -> bool {
-    !(median / STRAYED..=median * STRAYED).contains(&bandwidth)
-}
-
-/// Whether a search that begins at this bandwidth would begin at the median of the rows too.
-pub(crate) fn strayed(bandwidth: f64, rows: Rows) -> bool {
-    far_from(median_bandwidth(rows.slice(0, rows.len().min(ROUGH_MEDIAN))), bandwidth)
 }
 
 /// Chooses as the options say. The sample must be in random order.
@@ -182,7 +171,7 @@ impl Search<'_> {
             Some(near) => self.descend(near, 1, within)?,
             None => self.descend(median, 0, within)?,
         };
-        if near.is_some_and(|near| far_from(median, near)) {
+        if near.is_some_and(|near| !(median / STRAYED..=median * STRAYED).contains(&near)) {
             let (other, error) = self.descend(median, 0, within)?;
             if error < least {
                 (best, least) = (other, error);
@@ -306,7 +295,7 @@ fn clearly_better(errors: &[f64], others: &[f64]) -> bool {
 mod tests {
     use super::*;
     use crate::random::Generator;
-    use crate::rows::RowBlock;
+    use crate::rows::{RowBlock, Rows};
 
     fn chosen(smooth: bool, rows: usize, near: Option<f64>) -> (f64, f64) {
         let mut rng = Generator::new(3);

@@ -16,7 +16,6 @@ mod summing;
 mod trial;
 mod two_pass;
 
-pub(crate) use choose::strayed;
 pub use choose::{Choice, Effort, choose, choose_kernel, choose_with};
 pub use codes::TargetCodes;
 pub use exact::exact;

@@ -12,7 +12,6 @@ use super::classes::head_end;
 use super::head::{Chosen, Kept, choose, choose_at, fit_chosen, next_choice, settled_before, varies};
 use super::options::StreamingOptions;
 use crate::error::{Error, Result};
-use crate::fit::{Bandwidth, strayed};
 use crate::linalg::on_a_share;
 use crate::sketch::DictionaryMethod;
 use crate::solver::RecursiveRidge;
@@ -60,11 +59,7 @@ impl Ready {
 
 /// The bank of a head that is over.
 fn open(options: &StreamingOptions, kept: &Kept, before: Option<Chosen>) -> Result<Bank> {
-    // One that has strayed from the median is looked at again with all rows.
-    let auto = options.bandwidth == Bandwidth::Auto;
-    let bandwidth = before.and_then(|(kernel, _)| kernel.bandwidth()).filter(|_| auto);
-    let astray = bandwidth.is_some_and(|bandwidth| strayed(bandwidth, kept.rows.rows()));
-    let settled = settled_before(kept.len(), kept.head_end(options)) && !astray;
+    let settled = settled_before(kept.len(), kept.head_end(options));
     let chosen = choose(options, kept, before, settled)?;
     Bank::open(options, kept, chosen)
 }
