@@ -3,6 +3,8 @@
 //! - On the same atoms the sums are added: the result is that of one learner that saw all rows, up to rounding. (Of two
 //!   classes each part's sums are over the rows within its own margin, so that equality holds in the limit only.)
 //!   [`StreamingRidge::like`] gives parts such a common start.
+//!   How sums are kept, and γ with it, is chosen anew for both together; one learner that saw all rows does so when its rows have
+//!   doubled. In between predictions may differ by γ's part, with a ridge given by hand by a hundredth of a standard deviation.
 //! - On different atoms, atoms for both are chosen from the union by randomly pivoted Cholesky, within the budget, and
 //!   both sums move to them ([`move_sums`]). What the old atoms did not span is lost, and how much that is is reported as a
 //!   change of atoms ([`Change`]).
