@@ -137,7 +137,7 @@ impl RecursiveRidge {
         };
         match learner.sums.gram.implied() {
             Some(_) => learner.solve_implied(),
-            None => learner.restart()?,
+            None => learner.restart_or_rescue()?,
         }
         Ok(learner)
     }
@@ -201,7 +201,17 @@ impl RecursiveRidge {
     /// Lets all rows so far count for less by a factor.
     pub fn fade(&mut self, factor: f64) -> Result<()> {
         self.sums.fade(factor);
-        self.restart()
+        self.restart_or_rescue()
+    }
+
+    /// Factors the sums and solves anew; from features, if sums of kernels are lost in rounding errors.
+    fn restart_or_rescue(&mut self) -> Result<()> {
+        match self.restart() {
+            Err(Error::NotPositiveDefinite { .. }) if !self.sums.is_whitened() => {
+                self.rescue(&self.dictionary.clone(), self.ridge)
+            }
+            done => done,
+        }
     }
 
     /// Factors the sums and solves anew.
@@ -257,7 +267,7 @@ impl RecursiveRidge {
             return self.take_up(blocks, out);
         }
         if self.sums.gram.implied().is_some() {
-            self.restart()?;
+            self.restart_or_rescue()?;
         }
         let mut rest = blocks;
         while !rest.is_empty() {
@@ -435,7 +445,7 @@ impl Start {
         // Jitter goes by the mean of the diagonal. The constant is part of it, and beside it levelled kernels are as nothing: they
         // would be drowned, and the mean alone predict (seen on california with 400 atoms, in two orders of fifty).
         let jitter = self.factor.jitter();
-        if regulariser.matrix.is_some() && jitter > 0.0 {
+        if regulariser.matrix.is_some() && jitter > 0.0 && sums.rows() > 0 {
             return Err(Error::NotPositiveDefinite { what: WHAT, pivot: atoms, jitter });
         }
         if self.theta.nrows() != atoms + 1 || self.theta.ncols() != outputs {

@@ -133,6 +133,9 @@ impl StreamingRidge {
         learner.owed = document.owed;
         learner.known_width = features;
         learner.learnt = document.learnt;
+        if !document.score.fits(outputs) {
+            return Err(file.malformed("errors that are not those of the outputs"));
+        }
         learner.score = document.score;
         if !document.limits.fit(outputs) {
             return Err(file.malformed("limits that are not those of the outputs"));

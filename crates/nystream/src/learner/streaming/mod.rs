@@ -45,6 +45,8 @@ mod status;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_head;
+#[cfg(test)]
 mod tests_reopen;
 #[cfg(test)]
 mod tests_wide;

@@ -87,6 +87,12 @@ impl RunningScore {
         self.undecided += other.undecided;
     }
 
+    /// Whether these can be errors of so many outputs.
+    pub(super) fn fits(&self, outputs: usize) -> bool {
+        let each = self.squared_each.len();
+        (each == 0 || each == outputs) && self.recent_each.len().is_multiple_of(each.max(1))
+    }
+
     /// Bytes held.
     pub(super) fn size_bytes(&self) -> usize {
         self.recent.capacity() * size_of::<(f64, bool)>()
@@ -189,6 +195,7 @@ mod tests {
         near(&score, [(1.0, 1.0), (100.0, 100.0)]);
         score.add(&pushed(1200, [2.0, 0.0]));
         near(&score, [((800.0 + 4800.0) / 2000.0, 4.0), (40.0, 0.0)]);
+        assert!(score.fits(2) && !score.fits(3) && RunningScore::default().fits(3));
         assert!((score.mse() - score.of_each_number().map(|(all, _)| all).sum::<f64>()).abs() < 1e-9);
         // Codes of classes are not told apart.
         let mut classes = RunningScore::default();

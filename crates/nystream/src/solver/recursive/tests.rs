@@ -174,26 +174,36 @@ fn fading_equals_smaller_weights() {
 /// Sums of kernels of fewer rows than atoms, all but unpenalised, have no factor without an addition to the diagonal, which would
 /// go by that of the constant.
 #[test]
-fn sums_of_kernels_that_ask_for_jitter_are_refused() {
+fn sums_of_kernels_that_ask_for_jitter_become_features() {
     let mut rng = Generator::new(9);
     let data: Vec<f64> = (0..80).map(|_| rng.normal()).collect();
     let rows = Rows::dense(&data, 40, 2).unwrap();
     let atoms = RowBlock::gather(rows, &(0..40).collect::<Vec<_>>());
     let kernel = Kernel::gaussian(9.0).unwrap();
     let targets = Mat::from_fn(20, 1, |i, _| data[2 * i]);
-    let learn = |leverage_ridge: f64, ridge: f64, precise: bool| {
-        let dictionary = Dictionary::new(atoms.clone(), vec![1.0; 40], (0..40).collect(), leverage_ridge)?;
-        let mut learner = RecursiveRidge::new(kernel, dictionary, 1, ridge, precise)?;
+    // How they are kept after a block, after they have faded, and begun anew from what is left.
+    for (leverage_ridge, ridge, kernels) in [(1e-7, 1e-9, [false; 3]), (1e-6, 1e-2, [true; 3])] {
+        let dictionary = Dictionary::new(atoms.clone(), vec![1.0; 40], (0..40).collect(), leverage_ridge).unwrap();
+        let mut learner = RecursiveRidge::new(kernel, dictionary, 1, ridge, false).unwrap();
+        assert!(!learner.sums().is_whitened());
         let block = Block { rows: rows.slice(0, 20), targets: targets.as_ref(), weights: None };
-        learner.advance_all(&[block], &[], &mut Innovations::default()).map(|_| learner)
-    };
-    let refused = learn(1e-14, 1e-13, false).map(drop);
-    assert!(matches!(refused, Err(Error::NotPositiveDefinite { .. })), "{refused:?}");
-    // With a ridge that stands above rounding, and with features, they are learnt.
-    for (leverage_ridge, ridge, precise) in [(1e-6, 1e-2, false), (1e-12, 1e-9, true)] {
-        let mut learner = learn(leverage_ridge, ridge, precise).unwrap();
+        learner.advance_all(&[block], &[], &mut Innovations::default()).unwrap();
         let mut predicted = Vec::new();
         learner.predict(rows.slice(0, 20), &mut predicted);
         assert!(predicted.iter().zip(targets.col(0).iter()).all(|(p, y)| (p - y).abs() < 0.2), "{predicted:?}");
+        let kept = !learner.sums().is_whitened();
+        learner.fade(0.5).unwrap();
+        let faded = !learner.sums().is_whitened();
+        let (dictionary, sums) = (learner.dictionary().clone(), learner.sums().clone());
+        let again = RecursiveRidge::from_sums(kernel, dictionary, sums, learner.ridge()).unwrap();
+        assert_eq!([kept, faded, !again.sums().is_whitened()], kernels);
     }
+    // Sums that nobody asked before.
+    let dictionary = Dictionary::new(atoms, vec![1.0; 40], (0..40).collect(), 1e-7).unwrap();
+    let mut sums = RecursiveRidge::new(kernel, dictionary.clone(), 1, 1e-9, false).unwrap().sums().clone();
+    let mut block = Mat::zeros(20, 40);
+    kernel.block(rows.slice(0, 20), &Centres::new(dictionary.atoms().rows()), &mut Default::default(), block.as_mut());
+    sums.add(block.as_mut(), targets.as_ref(), 20.0);
+    let begun = RecursiveRidge::from_sums(kernel, dictionary, sums, 1e-9).unwrap();
+    assert!(begun.sums().is_whitened());
 }
